@@ -1,0 +1,41 @@
+//! Whitens a stream adaptively with fast gains and slow synapses.
+//!
+//! A circuit of N primary neurons and K interneurons answers a stimulus s with the response r = M⁻¹s, where
+//! M = αI + W diag(g) Wᵀ. Its gains g adapt within a context; its synapses W learn what all contexts share.
+//! The paper is Duong, Simoncelli, Chklovskii and Lipshutz, "Adaptive whitening with fast gain modulation and
+//! slow synaptic plasticity" (NeurIPS 2023); equation numbers are its own.
+//!
+//! Start at [`Circuit`], run it with [`Online`] or [`Offline`] under [`Rules`], or take a named one from [`models`].
+
+mod circuit;
+mod constraints;
+mod error;
+mod gains;
+mod kernels;
+mod learn;
+mod linalg;
+mod matrix;
+mod metrics;
+pub mod models;
+mod objective;
+mod observe;
+mod offline;
+mod online;
+mod real;
+mod responses;
+mod rules;
+pub mod starts;
+mod synapses;
+
+pub use circuit::{Circuit, Synapses};
+pub use error::{Diverged, Error, Result, Test};
+pub use gains::{least_squares_gains, optimal_gains};
+pub use matrix::Matrix;
+pub use metrics::whitening_error;
+pub use objective::{gradient, objective, sample_objective};
+pub use observe::{Every, Observer, Shown, Step};
+pub use offline::{Offline, OfflineGains};
+pub use online::Online;
+pub use real::Real;
+pub use responses::Solver;
+pub use rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};

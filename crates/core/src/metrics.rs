@@ -1,0 +1,84 @@
+//! Measures how white a circuit makes its responses.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result, Test};
+use crate::linalg::{inverse, product, symmetric_eigen, symmetric_eigenvalues};
+use crate::matrix::Matrix;
+
+/// Eq. (9): the operator norm ‖M⁻¹ C_ss M⁻ᵀ − I‖, how far the response ellipsoid is from the sphere.
+///
+/// A small error does not mean a valid circuit: an indefinite M can reach 0, and silence is exactly 1.
+///
+/// # Errors
+/// When the sizes do not match, a number is not finite, or M is singular.
+pub fn whitening_error(inverse_whitening_matrix: &Matrix, covariance: &Matrix) -> Result<f64> {
+    let n = inverse_whitening_matrix.rows();
+    inverse_whitening_matrix.require_shape("inverse_whitening_matrix", n, n)?;
+    inverse_whitening_matrix.require_finite("inverse_whitening_matrix")?;
+    covariance.require_shape("covariance", n, n)?;
+    require_symmetric("covariance", covariance)?;
+    let singular = || Error::NotPositiveDefinite {
+        argument: "inverse_whitening_matrix".into(),
+        expected: "a matrix that can be inverted",
+        test: Test::Singular,
+    };
+    let whitening = inverse(inverse_whitening_matrix).ok_or_else(singular)?;
+    let half = product(whitening.view(), covariance.view());
+    let responses = product(half.view(), whitening.view().transposed());
+    let values = symmetric_eigenvalues(&responses).ok_or_else(singular)?;
+    Ok(values.iter().fold(0.0, |most, value| f64::max(most, (value - 1.0).abs())))
+}
+
+/// How far from symmetric a matrix may be, relative to its largest entry, before it is refused.
+const ASYMMETRY: f64 = 1e-9;
+/// How far below zero an eigenvalue may be, relative to the largest, and still count as rounding.
+const NEGATIVITY: f64 = 1e-10;
+
+pub(crate) fn require_symmetric(argument: impl Into<Cow<'static, str>>, matrix: &Matrix) -> Result<()> {
+    let argument = argument.into();
+    let n = matrix.rows();
+    matrix.require_shape(argument.clone(), n, n)?;
+    matrix.require_finite(argument.clone())?;
+    let scale = matrix.as_slice().iter().fold(0.0, |most, x| f64::max(most, x.abs()));
+    for column in 0..n {
+        for row in column + 1..n {
+            let difference = (matrix[(row, column)] - matrix[(column, row)]).abs();
+            if difference > ASYMMETRY * scale {
+                return Err(Error::NotSymmetric { argument, row, column, difference });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A covariance is symmetric and has no negative eigenvalue.
+pub(crate) fn require_covariance(argument: impl Into<Cow<'static, str>>, matrix: &Matrix) -> Result<()> {
+    let argument = argument.into();
+    require_symmetric(argument.clone(), matrix)?;
+    let values = symmetric_eigenvalues(matrix).ok_or_else(|| not_semidefinite(argument.clone()))?;
+    require_no_negative(argument, &values)
+}
+
+/// C^½, the symmetric positive semidefinite root of a covariance.
+pub(crate) fn square_root(argument: impl Into<Cow<'static, str>>, matrix: &Matrix) -> Result<Matrix> {
+    let argument = argument.into();
+    require_symmetric(argument.clone(), matrix)?;
+    let (values, vectors) = symmetric_eigen(matrix).ok_or_else(|| not_semidefinite(argument.clone()))?;
+    require_no_negative(argument, &values)?;
+    let roots: Vec<f64> = values.iter().map(|value| value.max(0.0).sqrt()).collect();
+    let scaled = Matrix::from_fn(vectors.rows(), vectors.columns(), |i, j| vectors[(i, j)] * roots[j]);
+    Ok(product(scaled.view(), vectors.view().transposed()))
+}
+
+fn require_no_negative(argument: Cow<'static, str>, ascending: &[f64]) -> Result<()> {
+    match (ascending.first(), ascending.last()) {
+        (Some(&least), Some(&most)) if least < -NEGATIVITY * most.abs() => Err(not_semidefinite(argument)),
+        _ => Ok(()),
+    }
+}
+
+fn not_semidefinite(argument: Cow<'static, str>) -> Error {
+    let expected = "a covariance, which has no negative eigenvalue";
+    Error::NotPositiveDefinite { argument, expected, test: Test::Eigenvalue }
+}

@@ -1,0 +1,192 @@
+//! Runs a circuit on the covariances of contexts: Algorithm 2 and its relatives.
+
+use crate::circuit::Circuit;
+use crate::error::{Error, Result};
+use crate::gains::{least_squares_gains_for_root, optimal_gains};
+use crate::learn::{Drive, Learner};
+use crate::linalg::{View, multiply};
+use crate::matrix::Matrix;
+use crate::metrics::{require_covariance, square_root};
+use crate::observe::{Observer, Shown, Step};
+use crate::real::Real;
+use crate::responses::Solver;
+use crate::rules::{GainRule, Rules};
+
+/// Where the gains of an offline step come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfflineGains {
+    /// From the gain rule, one step at a time: Algorithm 2.
+    Rule,
+    /// Set before each step so that M is nearest to C^½: what made the paper's natural-image figure.
+    LeastSquares,
+    /// Set before each step to the minimum of the objective.
+    Optimal,
+}
+
+/// A circuit that learns from the covariances of contexts: a run that can be advanced bit by bit.
+///
+/// ```
+/// use leukos::{Circuit, Matrix, Offline, OfflineGains, Synapses, models, whitening_error};
+///
+/// let contexts = vec![Matrix::diagonal(&[4.0, 1.0]), Matrix::diagonal(&[1.0, 9.0])];
+/// let synapses = Synapses::tied(Matrix::from_rows(&[[0.8, -0.6], [0.6, 0.8]]))?;
+/// let circuit = Circuit::new(synapses, vec![0.0, 0.0], 1.0)?;
+/// let rules = models::multi_timescale_offline(0.2, 0.02).rules;
+/// let mut run = Offline::new(circuit, rules, contexts.clone(), OfflineGains::Rule)?;
+/// for _ in 0..200 {
+///     run.advance(&[0, 1], 50, &mut ())?;
+/// }
+/// let error = whitening_error(&run.circuit().inverse_whitening_matrix(), &contexts[1])?;
+/// assert!(error < 0.01);
+/// # Ok::<(), leukos::Error>(())
+/// ```
+pub struct Offline<T: Real = f64> {
+    learner: Learner<T>,
+    contexts: Vec<Context<T>>,
+    gains: OfflineGains,
+    /// M⁻¹, and the factors of C_rr W_rnᵀ = M⁻¹ C M⁻ᵀ W_rnᵀ from the right.
+    whitening: Vec<T>,
+    filtered: Vec<T>,
+    spread: Vec<T>,
+    correlations: Vec<T>,
+}
+
+struct Context<T> {
+    covariance: Matrix<T>,
+    /// C in double precision and, where least squares needs it, C^½.
+    precise: Matrix<f64>,
+    root: Option<Matrix<f64>>,
+}
+
+impl<T: Real> Offline<T> {
+    /// Starts a run on the contexts with these covariances.
+    ///
+    /// # Errors
+    /// When a rule has a parameter out of range, a covariance is not a finite, symmetric, positive
+    /// semidefinite N × N matrix, or gains are to be set on an untied circuit.
+    pub fn new(
+        circuit: Circuit<T>,
+        mut rules: Rules<T>,
+        covariances: Vec<Matrix<T>>,
+        gains: OfflineGains,
+    ) -> Result<Self> {
+        if gains != OfflineGains::Rule {
+            if !circuit.synapses().is_tied() {
+                let reason = "gains can be set by least squares or to their optimum only with tied synapses; \
+                              use the gain rule";
+                return Err(Error::Incompatible { argument: "gains".into(), reason });
+            }
+            rules.gains = GainRule::Frozen;
+        }
+        let (n, k) = (circuit.neurons(), circuit.interneurons());
+        let context = |(i, covariance)| Context::new(i, covariance, n, gains);
+        let contexts = covariances.into_iter().enumerate().map(context).collect::<Result<_>>()?;
+        Ok(Self {
+            learner: Learner::new(circuit, rules, &Solver::Direct)?,
+            contexts,
+            gains,
+            whitening: vec![T::ZERO; n * n],
+            filtered: vec![T::ZERO; n * k],
+            spread: vec![T::ZERO; n * k],
+            correlations: vec![T::ZERO; n * k],
+        })
+    }
+
+    /// Presents contexts one after another, with `steps` (the paper's J) updates each. How many
+    /// presentations were completed is returned: fewer than given when the observer ended the run.
+    ///
+    /// # Errors
+    /// When there is no such context or the run diverges; it then keeps the last valid circuit.
+    pub fn advance(
+        &mut self,
+        presented: &[usize],
+        steps: usize,
+        observer: &mut impl Observer<T>,
+    ) -> Result<usize> {
+        if let Some(&context) = presented.iter().find(|&&context| context >= self.contexts.len()) {
+            let expected = format!("contexts below {}", self.contexts.len());
+            return Err(Error::shape("presented", expected, context.to_string()));
+        }
+        for (done, &context) in presented.iter().enumerate() {
+            for _ in 0..steps {
+                if self.step(context, observer)? {
+                    return Ok(done);
+                }
+            }
+        }
+        Ok(presented.len())
+    }
+
+    /// One update; whether the observer wants to stop.
+    fn step(&mut self, context: usize, observer: &mut impl Observer<T>) -> Result<bool> {
+        self.set_gains(context)?;
+        let covariance = &self.contexts[context].covariance;
+        let circuit = &self.learner.circuit;
+        let shown = Shown::Covariance { covariance, context };
+        let stop = observer.see(&Step { index: self.learner.steps, circuit, shown }).is_break();
+        if self.learner.rules.learns() {
+            self.correlate(context);
+            self.learner.learn(Drive::Expectation { correlations: &self.correlations })?;
+        }
+        self.learner.steps += 1;
+        Ok(stop)
+    }
+
+    fn set_gains(&mut self, context: usize) -> Result<()> {
+        let (context, circuit) = (&self.contexts[context], &self.learner.circuit);
+        let weights = || circuit.synapses().feedback().cast::<f64>();
+        let leak = circuit.leak().to_f64();
+        let gains = match (self.gains, &context.root) {
+            (OfflineGains::LeastSquares, Some(root)) => least_squares_gains_for_root(&weights(), root, leak)?,
+            (OfflineGains::Optimal, _) => optimal_gains(&weights(), &context.precise, leak)?,
+            _ => return Ok(()),
+        };
+        self.learner.replace(|_, next| {
+            for (to, &from) in next.parts_mut().gains.iter_mut().zip(&gains) {
+                *to = T::from_f64(from);
+            }
+        })
+    }
+
+    /// E[r zᵢ] = C_rr w_rn,i with C_rr = M⁻¹ C M⁻ᵀ, for every interneuron.
+    fn correlate(&mut self, context: usize) {
+        let parts = self.learner.circuit.parts();
+        let n = parts.neurons;
+        self.learner.equilibrium.whitening_matrix_into(&mut self.whitening);
+        let whitening = View::of(&self.whitening, n);
+        multiply(&mut self.filtered, whitening.transposed(), View::of(parts.listening(), n));
+        multiply(&mut self.spread, self.contexts[context].covariance.view(), View::of(&self.filtered, n));
+        multiply(&mut self.correlations, whitening, View::of(&self.spread, n));
+    }
+
+    /// The circuit as it is now: always a valid one.
+    pub fn circuit(&self) -> &Circuit<T> {
+        &self.learner.circuit
+    }
+
+    /// The number of updates made.
+    pub fn steps(&self) -> u64 {
+        self.learner.steps
+    }
+
+    /// Ends the run and hands out its circuit.
+    pub fn into_circuit(self) -> Circuit<T> {
+        self.learner.circuit
+    }
+}
+
+impl<T: Real> Context<T> {
+    fn new(index: usize, covariance: Matrix<T>, neurons: usize, gains: OfflineGains) -> Result<Self> {
+        let name = format!("covariances[{index}]");
+        covariance.require_shape(name.clone(), neurons, neurons)?;
+        let precise = covariance.cast();
+        let root = match gains {
+            OfflineGains::LeastSquares => Some(square_root(name, &precise)?),
+            OfflineGains::Rule | OfflineGains::Optimal => {
+                require_covariance(name, &precise)?;
+                None
+            }
+        };
+        Ok(Self { covariance, precise, root })
+    }
+}

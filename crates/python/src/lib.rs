@@ -1,0 +1,1 @@
+//! Will bind the core to Python. Nothing is bound yet.
