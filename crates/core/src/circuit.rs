@@ -1,5 +1,7 @@
 //! Describes the circuit: N primary neurons, K interneurons, and M = αI + W_nr diag(g) W_rn between them.
 
+use std::fmt;
+
 use crate::error::{Error, Result, Test, require_finite, require_length};
 use crate::gains::require_leak;
 use crate::linalg::{self, Factor};
@@ -89,7 +91,7 @@ fn require_neurons<T: Real>(feedback: &Matrix<T>) -> Result<()> {
 /// assert!((responses[0] - 0.3058).abs() < 1e-4);
 /// # Ok::<(), leukos::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Circuit<T = f64> {
     synapses: Synapses<T>,
     gains: Vec<T>,
@@ -254,6 +256,15 @@ impl<T: Real> Circuit<T> {
         }
         to.gains.copy_from_slice(from.gains);
         to.multipliers.copy_from_slice(from.multipliers);
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Circuit<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let k = self.gains.len();
+        let n = self.synapses.feedback.rows();
+        let tied = if self.synapses.feedforward.is_none() { "tied" } else { "untied" };
+        write!(f, "Circuit({n} neurons, {k} interneurons, {tied}, leak {:?})", self.leak)
     }
 }
 

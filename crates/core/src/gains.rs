@@ -1,15 +1,16 @@
 //! Moves gains: the fast rule of a stream, and the gains that are best for a known covariance.
 
 use crate::error::{Error, Result};
+use crate::kernels::Arithmetic;
 use crate::linalg::{Cholesky, product, symmetric_eigen};
 use crate::matrix::Matrix;
 use crate::metrics::{require_covariance, square_root};
 use crate::real::Real;
 
-/// Eq. (7): Δgᵢ = η_g (zᵢ² − ‖wᵢ‖²), with zᵢ² one sample's, a batch's mean or an expectation.
+/// Eq. (7): Δgᵢ = η_g (zᵢ² − ‖wᵢ‖²), with the excess zᵢ² − ‖wᵢ‖² one sample's, a batch's mean or an expectation.
 #[inline(always)]
-pub(crate) fn gain_step<T: Real>(gain: T, rate: T, second_moment: T, target: T) -> T {
-    gain + rate * (second_moment - target)
+pub(crate) fn gain_step<T: Real, A: Arithmetic>(gain: T, rate: T, excess: T) -> T {
+    A::mul_add(rate, excess, gain)
 }
 
 /// The gains whose M = αI + W diag(g) Wᵀ is nearest to C^½ in the Frobenius norm:

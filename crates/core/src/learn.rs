@@ -26,17 +26,17 @@ pub(crate) enum Drive<'a, T> {
 }
 
 impl<T: Real> Drive<'_, T> {
-    /// E[zᵢ²] for the interneuron i that listens through `weights`.
+    /// E[zᵢ²] − `target` for the interneuron i that listens through `weights`.
     #[inline(always)]
-    fn second_moment<A: Arithmetic>(&self, i: usize, weights: &[T], interneurons: usize) -> T {
+    fn excess<A: Arithmetic>(&self, i: usize, weights: &[T], interneurons: usize, target: T) -> T {
         match self {
-            Self::Sample { inputs, .. } => inputs[i] * inputs[i],
+            Self::Sample { inputs, .. } => A::mul_add(inputs[i], inputs[i], -target),
             Self::Batch { inputs, .. } => {
                 let squares: T = inputs.chunks_exact(interneurons).map(|z| z[i] * z[i]).sum();
-                squares / T::from_f64((inputs.len() / interneurons) as f64)
+                squares / T::from_f64((inputs.len() / interneurons) as f64) - target
             }
             Self::Expectation { correlations } => {
-                dot::<T, A>(weights, column(correlations, weights.len(), i))
+                dot::<T, A>(weights, column(correlations, weights.len(), i)) - target
             }
         }
     }
@@ -94,8 +94,9 @@ pub(crate) fn step_parts<T: Real, A: Arithmetic>(
     for i in 0..from.gains.len() {
         let (back, forth) = (column(from.feedback, n, i), column(from.listening(), n, i));
         let overlap = dot::<T, A>(back, forth);
-        let second_moment = drive.second_moment::<A>(i, forth, from.gains.len());
-        let (old, new) = (from.gains[i], new_gain(rules, from.gains[i], second_moment, overlap));
+        let target = if let UnitNorm::Multiplier { .. } = rules.unit_norm { T::ONE } else { overlap };
+        let excess = drive.excess::<A>(i, forth, from.gains.len(), target);
+        let (old, new) = (from.gains[i], new_gain::<T, A>(rules, from.gains[i], excess));
         to.gains[i] = new;
 
         let SynapseRule::Hebbian { rate } = rules.synapses else { continue };
@@ -106,7 +107,7 @@ pub(crate) fn step_parts<T: Real, A: Arithmetic>(
             Order::Concurrent => (old, from.multipliers[i]),
         };
         let decay = if let UnitNorm::Multiplier { .. } = rules.unit_norm { gain + multiplier } else { gain };
-        let (keep, take) = hebbian_step(rate, drive.emitted(old, gain), decay);
+        let (keep, take) = hebbian_step::<T, A>(rate, drive.emitted(old, gain), decay);
         let weights = &mut to.feedback[i * n..(i + 1) * n];
         drive.blend_into::<A>(i, weights, keep, back, take);
         constrain::<T, A>(rules, weights);
@@ -119,10 +120,9 @@ pub(crate) fn step_parts<T: Real, A: Arithmetic>(
 }
 
 #[inline(always)]
-fn new_gain<T: Real>(rules: &Rules<T>, gain: T, second_moment: T, overlap: T) -> T {
+fn new_gain<T: Real, A: Arithmetic>(rules: &Rules<T>, gain: T, excess: T) -> T {
     let GainRule::Gradient { rate } = rules.gains else { return gain };
-    let target = if let UnitNorm::Multiplier { .. } = rules.unit_norm { T::ONE } else { overlap };
-    signed(rules.sign, gain_step(gain, rate, second_moment, target))
+    signed(rules.sign, gain_step::<T, A>(gain, rate, excess))
 }
 
 #[inline(always)]
@@ -198,9 +198,9 @@ impl<T: Real> Learner<T> {
     }
 
     /// Lets `change` write the next circuit, certifies it and puts it in place.
-    pub fn replace(&mut self, change: impl FnOnce(&Circuit<T>, &mut Circuit<T>)) -> Result<()> {
+    pub fn replace(&mut self, change: impl FnOnce(&mut Circuit<T>)) -> Result<()> {
         self.next.copy_from(&self.circuit);
-        change(&self.circuit, &mut self.next);
+        change(&mut self.next);
         self.adopt_next()
     }
 

@@ -14,14 +14,15 @@ use faer::{Accum, MatMut, MatRef, Par, Spec};
 
 use crate::circuit::{Parts, Synapses};
 use crate::error::Test;
-use crate::kernels::{self, Arithmetic, dispatched};
+use crate::kernels::{self, Arithmetic, Coefficients, SMALLEST_TILED, dispatched};
 use crate::matrix::Matrix;
 use crate::real::Real;
 
-/// From this size on the linear-algebra crate factorises faster than the plain loop in `kernels`.
-const LARGE: usize = 16;
-/// From this size on computing only one triangle of a symmetric product pays.
-const TRIANGLE: usize = 96;
+/// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `kernels`.
+const LARGE: usize = 96;
+
+/// From this size on its Cholesky factorisation of a ready matrix beats the plain loop.
+const BLOCKED: usize = 16;
 
 /// A factorisation of M that has passed the test of validity, ready to solve M r = s.
 ///
@@ -30,14 +31,21 @@ const TRIANGLE: usize = 96;
 /// symmetric part is sufficient and cheap, so eigenvalues are computed only where that fails.
 pub(crate) struct Factor<T: Real> {
     neurons: usize,
-    /// The factor of M, or its inverse when N = 2.
+    /// The factor of M.
     entries: Vec<T>,
     form: Form<T>,
 }
 
 enum Form<T: Real> {
-    /// N = 2: the inverse in closed form.
-    Pair,
+    /// N = 2, in closed form.
+    Pair(Option<PairFactor<T>>),
+    /// Up to [`LARGE`]: our own tiles, with their coefficients and L⁻¹ by rows.
+    Tiled {
+        reciprocals: Vec<T>,
+        coefficients: Vec<Coefficients<T>>,
+        rows: Vec<T>,
+    },
+    /// Very small or large.
     Cholesky {
         reciprocals: Vec<T>,
         scaled: Vec<T>,
@@ -61,7 +69,12 @@ impl<T: Real> Factor<T> {
     pub fn new(synapses: &Synapses<T>) -> Self {
         let (n, k) = (synapses.neurons(), synapses.interneurons());
         let form = match (n, synapses.is_tied()) {
-            (2, _) => Form::Pair,
+            (2, _) => Form::Pair(None),
+            (SMALLEST_TILED..LARGE, true) => Form::Tiled {
+                reciprocals: vec![T::ZERO; n],
+                coefficients: vec![Default::default(); n + k],
+                rows: vec![T::ZERO; n * n],
+            },
             (_, true) => Form::Cholesky {
                 reciprocals: vec![T::ZERO; n],
                 scaled: vec![T::ZERO; n * k],
@@ -78,7 +91,19 @@ impl<T: Real> Factor<T> {
     /// Factorises the M of these parts; fails when it is not valid, and then solves nothing.
     pub fn update(&mut self, parts: Parts<'_, T>) -> Result<(), Test> {
         match &mut self.form {
-            Form::Pair => invert_pair_of(parts).map(|inverse| self.entries.copy_from_slice(&inverse)),
+            Form::Pair(pair) => factorise_pair(parts).map(|factor| *pair = Some(factor)),
+            Form::Tiled { reciprocals, coefficients, .. } => {
+                let Parts { feedback, gains, leak, .. } = parts;
+                kernels::assemble_cholesky(
+                    feedback,
+                    gains,
+                    leak,
+                    coefficients,
+                    &mut self.entries,
+                    reciprocals,
+                )
+                .map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
+            }
             Form::Cholesky { reciprocals, scaled, stack } => {
                 assemble(parts, scaled, &mut self.entries);
                 cholesky(&mut self.entries, reciprocals, stack).map_err(|test| why_invalid(parts, test))
@@ -93,11 +118,14 @@ impl<T: Real> Factor<T> {
     /// Solves M x = b in place.
     pub fn solve(&mut self, x: &mut [T]) {
         match &mut self.form {
-            Form::Pair => {
-                let [response_0, response_1] = apply_pair_to(&self.entries, x);
-                x.copy_from_slice(&[response_0, response_1]);
+            Form::Pair(pair) => {
+                if let Some(factor) = pair {
+                    solve_pair(factor, x);
+                }
             }
-            Form::Cholesky { reciprocals, .. } => kernels::solve_cholesky(&self.entries, reciprocals, x),
+            Form::Tiled { reciprocals, .. } | Form::Cholesky { reciprocals, .. } => {
+                kernels::solve_cholesky(&self.entries, reciprocals, x);
+            }
             Form::Lu(lu) => lu.solve(&self.entries, x),
         }
     }
@@ -106,7 +134,9 @@ impl<T: Real> Factor<T> {
     pub fn invert_into(&mut self, inverse: &mut [T]) {
         let n = self.neurons;
         match &mut self.form {
-            Form::Pair => inverse.copy_from_slice(&self.entries),
+            Form::Tiled { reciprocals, coefficients, rows } => {
+                kernels::invert_cholesky(&self.entries, reciprocals, coefficients, rows, inverse);
+            }
             Form::Cholesky { stack, .. } if n >= LARGE => {
                 let lower = MatRef::from_column_major_slice(&self.entries, n, n);
                 llt::inverse::inverse(square(inverse, n), lower, Par::Seq, MemStack::new(stack));
@@ -215,7 +245,7 @@ fn assemble<T: Real>(parts: Parts<'_, T>, scaled: &mut [T], matrix: &mut [T]) {
     }
     let scaled = MatRef::from_column_major_slice(scaled, n, k);
     let listening = MatRef::from_column_major_slice(parts.listening(), n, k).transpose();
-    if parts.feedforward.is_none() && n >= TRIANGLE {
+    if parts.feedforward.is_none() && n >= LARGE {
         lower_product(square(matrix, n), scaled, listening);
     } else {
         faer::linalg::matmul::matmul(square(matrix, n), Accum::Replace, scaled, listening, T::ONE, Par::Seq);
@@ -245,7 +275,7 @@ pub(crate) fn inverse_whitening_matrix<T: Real>(parts: Parts<'_, T>) -> Matrix<T
 /// Factorises the lower triangle in place; the reciprocals of the factor's diagonal make solving quick.
 fn cholesky<T: Real>(matrix: &mut [T], reciprocals: &mut [T], stack: &mut MemBuffer) -> Result<(), Test> {
     let n = reciprocals.len();
-    if n < LARGE {
+    if n < BLOCKED {
         return kernels::cholesky(matrix, reciprocals).map_err(|pivot| Test::Cholesky { pivot });
     }
     let stack = MemStack::new(stack);
@@ -268,44 +298,69 @@ fn mirror_lower<T: Real>(matrix: &mut [T], n: usize) {
     }
 }
 
-dispatched! {
-    fn invert_pair_of<T, A>(parts: Parts<'_, T>) -> Result<[T; 4], Test> {
-        invert_pair::<T, A>(parts)
+/// The M of a circuit with two neurons, solved in closed form: M⁻¹ = adjugate · reciprocal.
+#[derive(Clone, Copy)]
+pub(crate) struct PairFactor<T> {
+    /// By columns, like every matrix.
+    adjugate: [T; 4],
+    /// One over the determinant.
+    reciprocal: T,
+}
+
+impl<T: Real> PairFactor<T> {
+    #[inline(always)]
+    pub fn of<A: Arithmetic>(parts: Parts<'_, T>) -> Result<Self, Test> {
+        let listening = parts.listening();
+        let (mut a, mut b, mut c, mut d) = (parts.leak, T::ZERO, T::ZERO, parts.leak);
+        for (i, &gain) in parts.gains.iter().enumerate() {
+            let (x, y) = (gain * parts.feedback[2 * i], gain * parts.feedback[2 * i + 1]);
+            a = A::mul_add(x, listening[2 * i], a);
+            b = A::mul_add(y, listening[2 * i], b);
+            c = A::mul_add(x, listening[2 * i + 1], c);
+            d = A::mul_add(y, listening[2 * i + 1], d);
+        }
+        let determinant = A::mul_add(a, d, -(b * c));
+        // A symmetric matrix is positive definite when its leading minors are positive; a general one has
+        // eigenvalues with positive real parts when its trace and its determinant are. NaN fails too.
+        let tied = parts.feedforward.is_none();
+        let first = if tied { a } else { a + d };
+        if first > T::ZERO && determinant > T::ZERO && determinant.is_finite() {
+            return Ok(Self { adjugate: [d, -b, -c, a], reciprocal: T::ONE / determinant });
+        }
+        let pivot = usize::from(first > T::ZERO);
+        Err(why_invalid(parts, if tied { Test::Cholesky { pivot } } else { Test::Eigenvalue }))
+    }
+
+    /// The response r = M⁻¹s and the inputs zᵢ = wᵢᵀr of interneurons that listen through `weights`.
+    ///
+    /// Both are divided by the determinant last, which hides the latency of that division: it is most of a step.
+    #[inline(always)]
+    pub fn respond<A: Arithmetic>(&self, stimulus: [T; 2], weights: [T; 4]) -> ([T; 2], [T; 2]) {
+        let [x, y] = apply_pair::<T, A>(self.adjugate, stimulus);
+        let [a, b, c, d] = weights;
+        let inputs = [A::mul_add(a, x, b * y), A::mul_add(c, x, d * y)];
+        ([x, y].map(|x| x * self.reciprocal), inputs.map(|z| z * self.reciprocal))
     }
 }
 
-dispatched! {
-    fn apply_pair_to<T, A>(inverse: &[T], stimulus: &[T]) -> [T; 2] {
-        apply_pair::<T, A>([inverse[0], inverse[1], inverse[2], inverse[3]], [stimulus[0], stimulus[1]])
-    }
-}
-
-/// M⁻¹ of a circuit with two neurons, by columns.
+/// A 2 × 2 matrix, by columns, times a vector.
 #[inline(always)]
-pub(crate) fn invert_pair<T: Real, A: Arithmetic>(parts: Parts<'_, T>) -> Result<[T; 4], Test> {
-    let listening = parts.listening();
-    let (mut a, mut b, mut c, mut d) = (parts.leak, T::ZERO, T::ZERO, parts.leak);
-    for (i, &gain) in parts.gains.iter().enumerate() {
-        let (x, y) = (gain * parts.feedback[2 * i], gain * parts.feedback[2 * i + 1]);
-        a = A::mul_add(x, listening[2 * i], a);
-        b = A::mul_add(y, listening[2 * i], b);
-        c = A::mul_add(x, listening[2 * i + 1], c);
-        d = A::mul_add(y, listening[2 * i + 1], d);
+fn apply_pair<T: Real, A: Arithmetic>(matrix: [T; 4], vector: [T; 2]) -> [T; 2] {
+    let ([a, b, c, d], [x, y]) = (matrix, vector);
+    [A::mul_add(a, x, c * y), A::mul_add(b, x, d * y)]
+}
+
+dispatched! {
+    fn factorise_pair<T, A>(parts: Parts<'_, T>) -> Result<PairFactor<T>, Test> {
+        PairFactor::of::<A>(parts)
     }
-    let determinant = A::mul_add(a, d, -(b * c));
-    let reciprocal = T::ONE / determinant;
-    let inverse = [d * reciprocal, -(b * reciprocal), -(c * reciprocal), a * reciprocal];
-    // A symmetric matrix is positive definite when its leading minors are positive; a general one has
-    // eigenvalues with positive real parts when its trace and its determinant are. NaN fails too.
-    let tied = parts.feedforward.is_none();
-    let first = if tied { a } else { a + d };
-    if first > T::ZERO && determinant > T::ZERO && determinant.is_finite() {
-        return Ok(inverse);
+}
+
+dispatched! {
+    fn solve_pair<T, A>(factor: &PairFactor<T>, x: &mut [T]) {
+        let solved = apply_pair::<T, A>(factor.adjugate, [x[0], x[1]]);
+        x.copy_from_slice(&solved.map(|x| x * factor.reciprocal));
     }
-    Err(why_invalid(
-        parts,
-        if tied { Test::Cholesky { pivot: usize::from(first > T::ZERO) } } else { Test::Eigenvalue },
-    ))
 }
 
 /// The test that failed, or the overflow behind it.
@@ -314,14 +369,6 @@ fn why_invalid<T: Real>(parts: Parts<'_, T>, test: Test) -> Test {
     let matrix = inverse_whitening_matrix(parts);
     let numbers = [parts.feedback, parts.listening(), parts.gains, matrix.as_slice()];
     if numbers.iter().all(|numbers| all_finite(numbers)) { test } else { Test::Overflow }
-}
-
-/// r = M⁻¹ s for two neurons.
-#[inline(always)]
-pub(crate) fn apply_pair<T: Real, A: Arithmetic>(inverse: [T; 4], stimulus: [T; 2]) -> [T; 2] {
-    let [a, b, c, d] = inverse;
-    let [x, y] = stimulus;
-    [A::mul_add(a, x, c * y), A::mul_add(b, x, d * y)]
 }
 
 /// The product of two matrices, or of their transposes, into `out`.

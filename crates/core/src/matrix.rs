@@ -1,6 +1,7 @@
 //! Holds a dense matrix by columns, so that each interneuron's weights lie side by side.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::{Index, IndexMut};
 
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::real::Real;
 /// assert_eq!(w.column(1), [0.5, 2.0]);
 /// assert_eq!(w[(0, 1)], 0.5);
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Matrix<T = f64> {
     rows: usize,
     columns: usize,
@@ -70,16 +71,6 @@ impl<T: Real> Matrix<T> {
             matrix[(i, i)] = d;
         }
         matrix
-    }
-
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
     }
 
     /// Column `j`.
@@ -149,6 +140,18 @@ impl<T: Real> Matrix<T> {
     }
 }
 
+impl<T> Matrix<T> {
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+}
+
 impl<T> Index<(usize, usize)> for Matrix<T> {
     type Output = T;
     fn index(&self, (i, j): (usize, usize)) -> &T {
@@ -161,5 +164,16 @@ impl<T> IndexMut<(usize, usize)> for Matrix<T> {
     fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut T {
         debug_assert!(i < self.rows, "row {i} of {}", self.rows);
         &mut self.data[j * self.rows + i]
+    }
+}
+
+/// Small matrices by rows, large ones by their size: an error message must stay readable.
+impl<T: fmt::Debug> fmt::Debug for Matrix<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.data.len() > 36 {
+            return write!(f, "Matrix({} x {})", self.rows, self.columns);
+        }
+        let row = |i| (0..self.columns).map(|j| &self[(i, j)]).collect::<Vec<_>>();
+        f.debug_list().entries((0..self.rows).map(row)).finish()
     }
 }

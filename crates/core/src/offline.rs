@@ -141,7 +141,7 @@ impl<T: Real> Offline<T> {
             (OfflineGains::Optimal, _) => optimal_gains(&weights(), &context.precise, leak)?,
             _ => return Ok(()),
         };
-        self.learner.replace(|_, next| {
+        self.learner.replace(|next| {
             for (to, &from) in next.parts_mut().gains.iter_mut().zip(&gains) {
                 *to = T::from_f64(from);
             }

@@ -4,7 +4,7 @@ use crate::circuit::{Circuit, Parts, PartsMut, require_rows};
 use crate::error::{Error, Result, Test, require_finite};
 use crate::kernels::{self, dispatched};
 use crate::learn::{Drive, Learner, step_parts};
-use crate::linalg::{apply_pair, invert_pair};
+use crate::linalg::PairFactor;
 use crate::observe::{Observer, Shown, Step};
 use crate::real::Real;
 use crate::responses::Solver;
@@ -27,7 +27,8 @@ use crate::rules::Rules;
 /// ```
 pub struct Online<T: Real = f64> {
     learner: Learner<T>,
-    solver: Solver<T>,
+    /// Whether the circuit has the size that is run in registers.
+    pair: bool,
     /// Responses and interneuron inputs of the batch so far.
     responses: Vec<T>,
     inputs: Vec<T>,
@@ -41,10 +42,11 @@ impl<T: Real> Online<T> {
     /// When a rule or the solver has a parameter out of range, or the solver does not fit the circuit.
     pub fn new(circuit: Circuit<T>, rules: Rules<T>, solver: &Solver<T>) -> Result<Self> {
         let learner = Learner::new(circuit, rules, solver)?;
+        let pair = Pair::fits(&learner.circuit, &rules, solver);
         let (n, k) = (learner.circuit.neurons(), learner.circuit.interneurons());
         let batch = learner.rules.batch;
         let (responses, inputs) = (vec![T::ZERO; n * batch], vec![T::ZERO; k * batch]);
-        Ok(Self { learner, solver: *solver, responses, inputs, pending: 0 })
+        Ok(Self { learner, pair, responses, inputs, pending: 0 })
     }
 
     /// Answers `stimuli`, one of N numbers after another, and learns from each. The responses are what
@@ -70,8 +72,8 @@ impl<T: Real> Online<T> {
             let expected = format!("{} numbers, as many as stimuli", stimuli.len());
             return Err(Error::shape("responses", expected, format!("{} numbers", responses.len())));
         }
-        if !observes(observer) && self.fits_pair() {
-            return self.advance_pair(stimuli, responses);
+        if self.pair {
+            return self.advance_pair(stimuli, responses, observer);
         }
         for (row, (stimulus, response)) in
             stimuli.chunks_exact(n).zip(responses.chunks_exact_mut(n)).enumerate()
@@ -113,29 +115,39 @@ impl<T: Real> Online<T> {
         self.learner.learn(Drive::Batch { responses: &self.responses, inputs: &self.inputs })
     }
 
-    fn fits_pair(&self) -> bool {
-        let circuit = &self.learner.circuit;
-        circuit.neurons() == 2
-            && circuit.interneurons() == 2
-            && circuit.synapses().is_tied()
-            && self.solver == Solver::Direct
-            && self.learner.rules.batch == 1
-            && self.learner.rules.learns()
-    }
-
-    fn advance_pair(&mut self, stimuli: &[T], responses: &mut [T]) -> Result<usize> {
-        let mut pair = Pair::of(&self.learner.circuit);
-        let (answered, outcome) = advance_pair(&mut pair, &self.learner.rules, stimuli, responses);
-        self.learner.steps += answered as u64;
-        self.learner.replace(|_, next| pair.store(next))?;
-        match outcome {
-            PairOutcome::Done => Ok(answered),
-            PairOutcome::Invalid(test) => Err(self.learner.diverged(test)),
-            PairOutcome::NotFinite => {
-                require_finite("stimuli", &stimuli[2 * answered..2 * answered + 2])?;
-                Err(self.learner.diverged(Test::Overflow))
+    /// The same for a tied circuit with N = K = 2, whose step is shorter than the calls around it.
+    fn advance_pair(
+        &mut self,
+        stimuli: &[T],
+        responses: &mut [T],
+        observer: &mut impl Observer<T>,
+    ) -> Result<usize> {
+        // Whoever watches sees the circuit before each update, so a watched run is handed out row by row.
+        let rows = if observes(observer) { 1 } else { (stimuli.len() / 2).max(1) };
+        let mut total = 0;
+        for (stimuli, responses) in stimuli.chunks(2 * rows).zip(responses.chunks_mut(2 * rows)) {
+            let mut pair = Pair::of(&self.learner.circuit);
+            let (answered, outcome) = advance_pair(&mut pair, &self.learner.rules, stimuli, responses);
+            let mut stop = false;
+            if observes(observer) && !matches!(outcome, PairOutcome::Unanswered) {
+                let shown = Shown::Stimulus { stimulus: stimuli, response: responses };
+                let (index, circuit) = (self.learner.steps, &self.learner.circuit);
+                stop = observer.see(&Step { index, circuit, shown }).is_break();
+            }
+            total += answered;
+            self.learner.steps += answered as u64;
+            self.learner.replace(|next| pair.store(next))?;
+            match outcome {
+                PairOutcome::Done if stop => break,
+                PairOutcome::Done => {}
+                PairOutcome::Invalid(test) => return Err(self.learner.diverged(test)),
+                PairOutcome::Unanswered => {
+                    require_finite("stimuli", &stimuli[2 * answered..2 * answered + 2])?;
+                    return Err(self.learner.diverged(Test::Overflow));
+                }
             }
         }
+        Ok(total)
     }
 
     /// The circuit as it is now. With the direct solver it is valid; with the others it was at the last check.
@@ -163,9 +175,6 @@ fn observes<T, O: Observer<T>>(_: &O) -> bool {
 }
 
 /// The state of a tied circuit with N = K = 2 in registers.
-///
-/// At this size a step is shorter than the calls around it, so it is run in a loop of its own: the same
-/// `step_parts` on arrays of known length.
 #[derive(Clone, Copy)]
 struct Pair<T> {
     weights: [T; 4],
@@ -174,13 +183,23 @@ struct Pair<T> {
     leak: T,
 }
 
+/// Why [`advance_pair`] ended.
 enum PairOutcome {
     Done,
+    /// The update after the last response fails this test; the state is the one before it.
     Invalid(Test),
-    NotFinite,
+    /// The next stimulus or its response is not finite.
+    Unanswered,
 }
 
 impl<T: Real> Pair<T> {
+    fn fits(circuit: &Circuit<T>, rules: &Rules<T>, solver: &Solver<T>) -> bool {
+        (circuit.neurons(), circuit.interneurons()) == (2, 2)
+            && circuit.synapses().is_tied()
+            && *solver == Solver::Direct
+            && rules.batch == 1
+    }
+
     fn of(circuit: &Circuit<T>) -> Self {
         let parts = circuit.parts();
         Self {
@@ -222,30 +241,29 @@ impl<T: Real> Pair<T> {
 }
 
 dispatched! {
-    /// Answers and learns; how many stimuli were answered and why it ended.
-    fn advance_pair<T, A>(pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T]) -> (usize, PairOutcome) {
-        let rules = *rules;
-        let mut state = *pair;
-        let mut inverse = match invert_pair::<T, A>(state.parts()) {
-            Ok(inverse) => inverse,
+    /// Answers and learns from each stimulus; how many were learned from, and why it ended.
+    fn advance_pair<T, A>(
+        pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
+    ) -> (usize, PairOutcome) {
+        let (rules, mut state) = (*rules, *pair);
+        let mut factor = match PairFactor::of::<A>(state.parts()) {
+            Ok(factor) => factor,
             Err(test) => return (0, PairOutcome::Invalid(test)),
         };
-        let rows = stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0);
-        let mut answered = 0;
         let mut outcome = PairOutcome::Done;
-        for (&stimulus, out) in rows {
-            let response = apply_pair::<T, A>(inverse, stimulus);
-            if !(stimulus[0].is_finite() && stimulus[1].is_finite() && response[0].is_finite() && response[1].is_finite()) {
-                outcome = PairOutcome::NotFinite;
+        let mut answered = 0;
+        for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
+            let (response, inputs) = factor.respond::<A>(stimulus, state.weights);
+            if !stimulus.iter().chain(&response).all(|x| x.is_finite()) {
+                outcome = PairOutcome::Unanswered;
                 break;
             }
             *out = response;
-            let [a, b, c, d] = state.weights;
-            let inputs = [A::mul_add(b, response[1], A::mul_add(a, response[0], T::ZERO)), A::mul_add(d, response[1], A::mul_add(c, response[0], T::ZERO))];
             let mut next = state;
-            step_parts::<T, A>(&rules, Drive::Sample { response: &response, inputs: &inputs }, state.parts(), next.parts_mut());
-            match invert_pair::<T, A>(next.parts()) {
-                Ok(valid) => inverse = valid,
+            let drive = Drive::Sample { response: &response, inputs: &inputs };
+            step_parts::<T, A>(&rules, drive, state.parts(), next.parts_mut());
+            match PairFactor::of::<A>(next.parts()) {
+                Ok(valid) => factor = valid,
                 Err(test) => {
                     outcome = PairOutcome::Invalid(test);
                     break;

@@ -1,1 +1,3 @@
+//! Runs the command-line laboratory.
+
 fn main() {}
