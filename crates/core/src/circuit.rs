@@ -86,9 +86,9 @@ fn require_neurons<T: Real>(feedback: &Matrix<T>) -> Result<()> {
 /// use leukos::{Circuit, Matrix, Solver, Synapses};
 ///
 /// let synapses = Synapses::tied(Matrix::from_rows(&[[1.0, 0.6], [0.0, 0.8]]))?;
-/// let circuit = Circuit::new(synapses, vec![2.0, 1.0], 1.0)?;
+/// let circuit = Circuit::new(synapses, vec![2.0_f64, 1.0], 1.0)?;
 /// let responses = circuit.respond(&[1.0, 0.0, 0.0, 1.0], &Solver::Direct)?;
-/// assert!((responses[0] - 0.3058).abs() < 1e-4);
+/// assert!((responses[0] - 0.3106).abs() < 1e-4);
 /// # Ok::<(), leukos::Error>(())
 /// ```
 #[derive(Clone, PartialEq)]
