@@ -50,7 +50,7 @@ from jax.scipy.sparse.linalg import cg
 from numba import njit
 
 jax.config.update("jax_enable_x64", True)
-jit = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+jit = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", forceinline=True)
 
 SIZES = (2, 5, 16, 25, 64, 256, 1024)
 DTYPES = ("float64", "float32")
@@ -58,6 +58,7 @@ AGREEMENT = {"float64": 1e-8, "float32": 1e-3}
 ROUNDS = 4
 TOLERANCE = {"float64": 1e-10, "float32": 1e-6}
 LEAK = 1.0
+STATE = "orthogonal"  # what Leukos' own benchmark calls the start below
 RATES = {"online": (1e-3, 1e-5), "offline": (1e-2, 1e-3)}
 
 
@@ -83,9 +84,9 @@ class Problem(NamedTuple):
     rules: Rules
     steps: int
 
-    def fresh(self):
-        """Arguments of a rival; copies, because some work in place (columns of W contiguous)."""
-        return np.array(self.synapses, order="F"), self.gains.copy(), *self.drive, self.rules
+    def fresh(self, order="C"):
+        """Arguments of a rival; copies, because some work in place. Order "F": columns contiguous."""
+        return np.array(self.synapses, order=order), self.gains.copy(), *self.drive, self.rules
 
 
 def steps_for(n):
@@ -215,45 +216,59 @@ def numba_offline_two(w, g, covariance, steps, rules):
 @functools.lru_cache(maxsize=None)
 def numba_online_unrolled(n):
     @jit
+    def assemble(v, g, leak, s, a):
+        """Upper triangle of M, and the stimulus in a column beside it."""
+        for j in range(n):
+            for i in range(j, n):
+                a[j, i] = 0
+            a[j, j] = leak
+            a[j, n] = s[j]
+        for k in range(n):
+            for j in range(n):
+                c = g[k] * v[k, j]
+                for i in range(j, n):
+                    a[j, i] += c * v[k, i]
+
+    @jit
+    def solve(a, pivots, r):
+        """M = L D Lᵀ in place, by which the last column becomes L⁻¹ s; then back."""
+        one = a.dtype.type(1)
+        for j in range(n):
+            pivots[j] = one / a[j, j]
+            for i in range(j + 1, n):
+                c = a[j, i] * pivots[j]
+                for l in range(i, n + 1):
+                    a[i, l] -= c * a[j, l]
+        for j in range(n - 1, -1, -1):
+            x = a[j, n]
+            for i in range(j + 1, n):
+                x -= a[j, i] * r[i]
+            r[j] = x * pivots[j]
+
+    @jit
+    def learn(v, g, r, rules):
+        for k in range(n):
+            z = norm = g.dtype.type(0)
+            for i in range(n):
+                z += v[k, i] * r[i]
+                norm += v[k, i] * v[k, i]
+            c = rules.synapse_rate * g[k] * z
+            g[k] += rules.gain_rate * (z * z - norm)
+            keep = rules.one - rules.synapse_rate * g[k]
+            for i in range(n):
+                v[k, i] = keep * v[k, i] + c * r[i]
+
+    @jit
     def advance(w, g, stimuli, rules):
         v = w.T  # rows are the columns of W
-        a = np.empty((n, n + 1), g.dtype)  # upper triangle of M, and the stimulus beside it
-        pivots, r = np.empty(n, g.dtype), np.empty(n, g.dtype)
+        a, pivots, r = np.empty((n, n + 1), g.dtype), np.empty(n, g.dtype), np.empty(n, g.dtype)
         responses = np.empty_like(stimuli)
         for t in range(stimuli.shape[0]):
-            for j in range(n):
-                for i in range(j, n):
-                    a[j, i] = 0
-                a[j, j] = rules.leak
-                a[j, n] = stimuli[t, j]
-            for k in range(n):
-                for j in range(n):
-                    c = g[k] * v[k, j]
-                    for i in range(j, n):
-                        a[j, i] += c * v[k, i]
-            for j in range(n):  # M = L D Lᵀ; the last column becomes L⁻¹ s
-                pivots[j] = rules.one / a[j, j]
-                for i in range(j + 1, n):
-                    c = a[j, i] * pivots[j]
-                    for l in range(i, n + 1):
-                        a[i, l] -= c * a[j, l]
-            for j in range(n - 1, -1, -1):
-                x = a[j, n]
-                for i in range(j + 1, n):
-                    x -= a[j, i] * r[i]
-                r[j] = x * pivots[j]
+            assemble(v, g, rules.leak, stimuli[t], a)
+            solve(a, pivots, r)
+            learn(v, g, r, rules)
             for i in range(n):
                 responses[t, i] = r[i]
-            for k in range(n):
-                z = norm = g.dtype.type(0)
-                for i in range(n):
-                    z += v[k, i] * r[i]
-                    norm += v[k, i] * v[k, i]
-                c = rules.synapse_rate * g[k] * z
-                g[k] += rules.gain_rate * (z * z - norm)
-                keep = rules.one - rules.synapse_rate * g[k]
-                for i in range(n):
-                    v[k, i] = keep * v[k, i] + c * r[i]
         return w, g, responses
 
     return advance
@@ -261,6 +276,18 @@ def numba_online_unrolled(n):
 
 @functools.lru_cache(maxsize=None)
 def numba_offline_unrolled(n):
+    @jit
+    def assemble(v, g, leak, m):
+        for j in range(n):
+            for i in range(n):
+                m[j, i] = 0
+            m[j, j] = leak
+        for k in range(n):
+            for j in range(n):
+                c = g[k] * v[k, j]
+                for i in range(n):
+                    m[j, i] += c * v[k, i]
+
     @jit
     def multiply(a, b, out):
         """out = A B, with A symmetric and the columns of B and out contiguous (rows here)."""
@@ -291,18 +318,9 @@ def numba_offline_unrolled(n):
     @jit
     def advance(w, g, covariance, steps, rules):
         v = w.T
-        shape = (n, n)
-        f, x, y = np.empty(shape, g.dtype), np.empty(shape, g.dtype), np.empty(shape, g.dtype)
+        f, x, y = np.empty_like(v), np.empty_like(v), np.empty_like(v)
         for _ in range(steps):
-            for j in range(n):
-                for i in range(n):
-                    f[j, i] = 0
-                f[j, j] = rules.leak
-            for k in range(n):
-                for j in range(n):
-                    c = g[k] * v[k, j]
-                    for i in range(n):
-                        f[j, i] += c * v[k, i]
+            assemble(v, g, rules.leak, f)
             invert(f)
             multiply(f, v, x)
             multiply(covariance, x, y)
@@ -335,16 +353,15 @@ def learn_from_expectation(v, g, x, rules):
 @jit
 def learn_from_sample(v, g, r, rules):
     """One sequential step of gains and synapses from one response."""
-    size = 4 * (r.size // 4)
     for k in range(v.shape[0]):
         z = norm = g.dtype.type(0)
-        for i in range(size):
+        for i in range(r.size):
             z += v[k, i] * r[i]
             norm += v[k, i] * v[k, i]
         c = rules.synapse_rate * g[k] * z
         g[k] += rules.gain_rate * (z * z - norm)
         keep = rules.one - rules.synapse_rate * g[k]
-        for i in range(size):
+        for i in range(r.size):
             v[k, i] = keep * v[k, i] + c * r[i]
 
 
@@ -716,7 +733,7 @@ class Rival(NamedTuple):
         return f"{self.library} {self.variant}"
 
     def arguments(self, problem):
-        *arrays, rules = problem.fresh()
+        *arrays, rules = problem.fresh("F" if self.library == "numba" else "C")
         if self.library == "jax":
             arrays = jax.block_until_ready([jnp.asarray(array) for array in arrays])
         return *arrays, rules
@@ -777,7 +794,8 @@ def least_time(function, make_arguments, seconds):
 
 def disagreement(result, reference):
     """Largest difference in W, g and responses, relative where values exceed 1."""
-    return max(np.max(np.abs(np.asarray(a) - b)) / max(1, np.max(np.abs(b))) for a, b in zip(result, reference))
+    pairs = zip(map(np.asarray, result), reference)
+    return np.max([np.max(np.abs(a - b)) / max(1, np.max(np.abs(b))) for a, b in pairs])
 
 
 def agreeing_rivals(algorithm, problem, dtype):
@@ -811,12 +829,12 @@ def measure_rivals(algorithm, n, dtype, seconds):
     return times
 
 
-def least_eigenvalue(algorithm, n, rival):
-    """Of M at the end of a long run: a positive one says that the benchmark never left the cone."""
+def least_eigenvalue(algorithm, n, dtype, rival):
+    """Of M at the end of a run of thousands of steps, where that does not take too long."""
     steps = steps_for(n) if n > 256 else max(2000, steps_for(n))
-    problem = make_problem(algorithm, n, "float64", steps)
+    problem = make_problem(algorithm, n, dtype, steps)
     w, g, *_ = map(np.asarray, rival.make(n)(*rival.arguments(problem)))
-    least = np.linalg.eigvalsh(inverse_whitening_matrix(w, g))[0]
+    least = np.linalg.eigvalsh(inverse_whitening_matrix(w.astype(float), g.astype(float)))[0]
     say(f"  after {steps} steps: least eigenvalue of M {least:.3f}, least gain {g.min():.3f}")
     return steps, least
 
@@ -824,19 +842,22 @@ def least_eigenvalue(algorithm, n, rival):
 def measure_row(algorithm, n, dtype, seconds):
     say(f"{algorithm}, N = {n}, {dtype}")
     times = measure_rivals(algorithm, n, dtype, seconds)
-    library_best = lambda *names: min((r for r in times if r.library in names), key=times.get, default=None)
-    best = library_best("numba", "jax")
-    steps, least = least_eigenvalue(algorithm, n, best)
+    fastest = lambda *libraries: min((r for r in times if r.library in libraries), key=times.get)
+    best = fastest("numba", "jax")
+    steps, least = least_eigenvalue(algorithm, n, dtype, best)
     if not least > 0:
         say("  WARNING: M is no longer positive definite; these times mean little")
-    of = lambda rival: times[rival] if rival else None
     return {
-        "algorithm": algorithm, "n": n, "dtype": dtype,
-        "numpy": of(library_best("numpy")), "numba": of(library_best("numba")), "jax": of(library_best("jax")),
-        "best": of(best), "best_variant": best.name,
-        "variants": {rival.name: time for rival, time in times.items()},
+        "algorithm": algorithm,
+        "n": n,
+        "dtype": dtype,
+        "state": STATE,
+        **{library: times[fastest(library)] for library in ("numpy", "numba", "jax")},
+        "best": times[best],
+        "best_variant": best.name,
+        "variants": {rival.name: microseconds for rival, microseconds in times.items()},
         "definite_after_steps": steps if least > 0 else None,
-    }  # fmt: skip
+    }
 
 
 def dgemm_gflops(n=1024, seconds=2.0):
@@ -845,7 +866,7 @@ def dgemm_gflops(n=1024, seconds=2.0):
     return 2e-9 * n**3 / least_time(np.dot, lambda: (a, b, out), seconds)
 
 
-def processor():
+def processor_name():
     info = pathlib.Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -853,7 +874,7 @@ def processor():
 
 
 def measure(options):
-    result = {"date": datetime.date.today().isoformat(), "processor": processor(), "dgemm_gflops": dgemm_gflops()}
+    result = {"date": datetime.date.today().isoformat(), "processor": processor_name(), "dgemm_gflops": dgemm_gflops()}
     say(f"{result['processor']}, DGEMM on one core {result['dgemm_gflops']:.1f} GFLOP/s")
     cases = [(a, n, d) for d in options.dtypes for a in RIVALS for n in options.sizes]
     result["rows"] = [measure_row(*case, options.seconds_per_case) for case in cases]
@@ -889,29 +910,29 @@ def markdown_row(rival, leukos):
     )
 
 
-def fastest_by_case(rows):
-    """(algorithm, state) -> (n, dtype) -> the row of Leukos' fastest solver."""
-    sections = {}
-    for row in sorted(rows, key=lambda row: -row["microseconds"]):
-        section = sections.setdefault((row["algorithm"], row.get("state")), {})
-        section[row["n"], row["dtype"]] = row
-    return sections
+def fastest_solvers(leukos):
+    """(algorithm, n, dtype) -> the row of Leukos' fastest solver, for the start measured here."""
+    rows = [row for row in leukos["rows"] if row.get("state", STATE) == STATE]
+    rows.sort(key=lambda row: row["microseconds"], reverse=True)
+    return {(row["algorithm"], row["n"], row["dtype"]): row for row in rows}
 
 
 def markdown(result, leukos):
-    """One table per algorithm and per state that Leukos was measured in."""
+    """One table per algorithm, of what both benchmarks measured."""
+    fastest = fastest_solvers(leukos)
     lines = []
-    for (algorithm, state), fastest in sorted(fastest_by_case(leukos["rows"]).items(), key=str):
+    for algorithm in RIVALS:
+        rows = [row for row in result["rows"] if row["algorithm"] == algorithm]
+        cases = [(row, fastest.get((algorithm, row["n"], row["dtype"]))) for row in rows]
         lines += [
-            f"**{algorithm}**, µs per step, one core" + (f" (Leukos' start: {state})" if state else ""),
+            f"**{algorithm}**, µs per step, one core",
             "",
             "| N | dtype | numpy | best of numba, JAX | Leukos | ratio |",
             "|---:|---|---:|---:|---:|---:|",
+            *(markdown_row(row, ours) for row, ours in cases if ours),
+            "",
         ]
-        rows = [row for row in result["rows"] if row["algorithm"] == algorithm]
-        lines += [markdown_row(row, fastest[case]) for row in rows if (case := (row["n"], row["dtype"])) in fastest]
-        lines.append("")
-    return "\n".join(lines) + "Ratio: time of the best of numba and JAX over that of Leukos; above 1 Leukos is faster."
+    return "\n".join([*lines, "Ratio: the best of numba and JAX over Leukos; above 1 Leukos is faster."])
 
 
 def parse_arguments():

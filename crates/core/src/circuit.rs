@@ -270,29 +270,29 @@ impl<T: fmt::Debug> fmt::Debug for Circuit<T> {
 
 /// A circuit's numbers as the kernels see them: weights of one interneuron after another.
 #[derive(Clone, Copy)]
-pub(crate) struct Parts<'a, T> {
+pub(crate) struct Parts<'a, V> {
     pub neurons: usize,
-    pub feedback: &'a [T],
-    pub feedforward: Option<&'a [T]>,
-    pub gains: &'a [T],
-    pub multipliers: &'a [T],
-    pub leak: T,
+    pub feedback: &'a [V],
+    pub feedforward: Option<&'a [V]>,
+    pub gains: &'a [V],
+    pub multipliers: &'a [V],
+    pub leak: V,
 }
 
-impl<'a, T> Parts<'a, T> {
+impl<'a, V> Parts<'a, V> {
     /// The weights that interneurons listen through: W_rn, or W when tied.
     #[inline(always)]
-    pub fn listening(&self) -> &'a [T] {
+    pub fn listening(&self) -> &'a [V] {
         self.feedforward.unwrap_or(self.feedback)
     }
 }
 
 /// The numbers of a circuit that learning writes.
-pub(crate) struct PartsMut<'a, T> {
-    pub feedback: &'a mut [T],
-    pub feedforward: Option<&'a mut [T]>,
-    pub gains: &'a mut [T],
-    pub multipliers: &'a mut [T],
+pub(crate) struct PartsMut<'a, V> {
+    pub feedback: &'a mut [V],
+    pub feedforward: Option<&'a mut [V]>,
+    pub gains: &'a mut [V],
+    pub multipliers: &'a mut [V],
 }
 
 /// The number of rows of `neurons` numbers in a block of `length` numbers.

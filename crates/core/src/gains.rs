@@ -5,11 +5,11 @@ use crate::kernels::Arithmetic;
 use crate::linalg::{Cholesky, product, symmetric_eigen};
 use crate::matrix::Matrix;
 use crate::metrics::{require_covariance, square_root};
-use crate::real::Real;
+use crate::real::{Number, Real};
 
 /// Eq. (7): Δgᵢ = η_g (zᵢ² − ‖wᵢ‖²), with the excess zᵢ² − ‖wᵢ‖² one sample's, a batch's mean or an expectation.
 #[inline(always)]
-pub(crate) fn gain_step<T: Real, A: Arithmetic>(gain: T, rate: T, excess: T) -> T {
+pub(crate) fn gain_step<V: Number, A: Arithmetic>(gain: V, rate: V, excess: V) -> V {
     A::mul_add(rate, excess, gain)
 }
 

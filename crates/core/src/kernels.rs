@@ -6,7 +6,7 @@
 //! Sums run in [`LANES`] interleaved strands whatever the vector width, so that a result does not
 //! depend on how the compiler vectorised it.
 
-use crate::real::Real;
+use crate::real::{Number, Real};
 
 /// The number of interleaved strands of a sum.
 const LANES: usize = 8;
@@ -14,7 +14,7 @@ const LANES: usize = 8;
 /// How a multiply-add is carried out.
 pub(crate) trait Arithmetic {
     /// `a * b + c`.
-    fn mul_add<T: Real>(a: T, b: T, c: T) -> T;
+    fn mul_add<V: Number>(a: V, b: V, c: V) -> V;
 }
 
 /// One instruction, one rounding.
@@ -24,14 +24,14 @@ pub(crate) struct Separate;
 
 impl Arithmetic for Fused {
     #[inline(always)]
-    fn mul_add<T: Real>(a: T, b: T, c: T) -> T {
-        a.mul_add(b, c)
+    fn mul_add<V: Number>(a: V, b: V, c: V) -> V {
+        a.fused(b, c)
     }
 }
 
 impl Arithmetic for Separate {
     #[inline(always)]
-    fn mul_add<T: Real>(a: T, b: T, c: T) -> T {
+    fn mul_add<V: Number>(a: V, b: V, c: V) -> V {
         a * b + c
     }
 }
@@ -70,10 +70,10 @@ pub(crate) use dispatched;
 
 /// The products ⟨cᵢ, x⟩ of several columns with one vector.
 #[inline(always)]
-pub(crate) fn dots<T: Real, A: Arithmetic, const C: usize>(columns: [&[T]; C], x: &[T]) -> [T; C] {
+pub(crate) fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C], x: &[V]) -> [V; C] {
     let columns = columns.map(|column| &column[..x.len()]);
     let (blocks, tail) = x.as_chunks::<LANES>();
-    let mut strands = [[T::ZERO; LANES]; C];
+    let mut strands = [[V::splat(V::Scalar::ZERO); LANES]; C];
     for (b, x) in blocks.iter().enumerate() {
         for c in 0..C {
             let column = &columns[c][b * LANES..(b + 1) * LANES];
@@ -94,16 +94,16 @@ pub(crate) fn dots<T: Real, A: Arithmetic, const C: usize>(columns: [&[T]; C], x
 
 /// The product ⟨x, y⟩.
 #[inline(always)]
-pub(crate) fn dot<T: Real, A: Arithmetic>(x: &[T], y: &[T]) -> T {
-    dots::<T, A, 1>([x], y)[0]
+pub(crate) fn dot<V: Number, A: Arithmetic>(x: &[V], y: &[V]) -> V {
+    dots::<V, A, 1>([x], y)[0]
 }
 
 /// `out += Σ factorᵢ cᵢ` over several columns.
 #[inline(always)]
-pub(crate) fn add_columns<T: Real, A: Arithmetic, const C: usize>(
-    out: &mut [T],
-    factors: [T; C],
-    columns: [&[T]; C],
+pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
+    out: &mut [V],
+    factors: [V; C],
+    columns: [&[V]; C],
 ) {
     let columns = columns.map(|column| &column[..out.len()]);
     let (blocks, tail) = out.as_chunks_mut::<LANES>();
@@ -125,7 +125,7 @@ pub(crate) fn add_columns<T: Real, A: Arithmetic, const C: usize>(
 
 /// `out = keep · x + take · y`.
 #[inline(always)]
-pub(crate) fn blend<T: Real, A: Arithmetic>(out: &mut [T], keep: T, x: &[T], take: T, y: &[T]) {
+pub(crate) fn blend<V: Number, A: Arithmetic>(out: &mut [V], keep: V, x: &[V], take: V, y: &[V]) {
     for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
         *out = A::mul_add(keep, x, take * y);
     }

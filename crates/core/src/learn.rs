@@ -9,41 +9,44 @@ use crate::constraints::{multiplier_step, rectify, to_unit_length};
 use crate::error::{Diverged, Error, Result, Test};
 use crate::gains::gain_step;
 use crate::kernels::{Arithmetic, add_columns, blend, column, dispatched, dot};
-use crate::real::Real;
+use crate::real::{Number, Real};
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
 use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
 use crate::synapses::hebbian_step;
 
 /// What drives a learning step.
 #[derive(Clone, Copy)]
-pub(crate) enum Drive<'a, T> {
+pub(crate) enum Drive<'a, V> {
     /// One response r and its interneuron inputs z.
-    Sample { response: &'a [T], inputs: &'a [T] },
+    Sample { response: &'a [V], inputs: &'a [V] },
     /// Several responses (one after another) and their inputs.
-    Batch { responses: &'a [T], inputs: &'a [T] },
+    Batch { responses: &'a [V], inputs: &'a [V] },
     /// E[r zᵢ] = C_rr w_rn,i for each interneuron, one after another.
-    Expectation { correlations: &'a [T] },
+    Expectation { correlations: &'a [V] },
 }
 
-impl<T: Real> Drive<'_, T> {
+impl<V: Number> Drive<'_, V> {
     /// E[zᵢ²] − `target` for the interneuron i that listens through `weights`.
     #[inline(always)]
-    fn excess<A: Arithmetic>(&self, i: usize, weights: &[T], interneurons: usize, target: T) -> T {
+    fn excess<A: Arithmetic>(&self, i: usize, weights: &[V], interneurons: usize, target: V) -> V {
         match self {
             Self::Sample { inputs, .. } => A::mul_add(inputs[i], inputs[i], -target),
             Self::Batch { inputs, .. } => {
-                let squares: T = inputs.chunks_exact(interneurons).map(|z| z[i] * z[i]).sum();
-                squares / T::from_f64((inputs.len() / interneurons) as f64) - target
+                let mut squares = V::splat(V::Scalar::ZERO);
+                for z in inputs.chunks_exact(interneurons) {
+                    squares = A::mul_add(z[i], z[i], squares);
+                }
+                squares / count(inputs.len() / interneurons) - target
             }
             Self::Expectation { correlations } => {
-                dot::<T, A>(weights, column(correlations, weights.len(), i)) - target
+                dot::<V, A>(weights, column(correlations, weights.len(), i)) - target
             }
         }
     }
 
     /// The gain with which the interneuron's output n = g z counts: a sample's was emitted with the old one.
     #[inline(always)]
-    fn emitted(&self, old: T, ordered: T) -> T {
+    fn emitted(&self, old: V, ordered: V) -> V {
         match self {
             Self::Expectation { .. } => ordered,
             Self::Sample { .. } | Self::Batch { .. } => old,
@@ -52,24 +55,24 @@ impl<T: Real> Drive<'_, T> {
 
     /// `out = keep · weights + take · E[r zᵢ]`.
     #[inline(always)]
-    fn blend_into<A: Arithmetic>(&self, i: usize, out: &mut [T], keep: T, weights: &[T], take: T) {
+    fn blend_into<A: Arithmetic>(&self, i: usize, out: &mut [V], keep: V, weights: &[V], take: V) {
         match self {
             Self::Sample { response, inputs } => {
-                blend::<T, A>(out, keep, weights, take * inputs[i], response);
+                blend::<V, A>(out, keep, weights, take * inputs[i], response);
             }
             Self::Batch { responses, inputs } => {
                 let samples = responses.len() / out.len();
                 let interneurons = inputs.len() / samples;
-                let share = take / T::from_f64(samples as f64);
+                let share = take / count(samples);
                 for (out, &w) in out.iter_mut().zip(weights) {
                     *out = keep * w;
                 }
                 for (r, z) in responses.chunks_exact(out.len()).zip(inputs.chunks_exact(interneurons)) {
-                    add_columns::<T, A, 1>(out, [share * z[i]], [r]);
+                    add_columns::<V, A, 1>(out, [share * z[i]], [r]);
                 }
             }
             Self::Expectation { correlations } => {
-                blend::<T, A>(out, keep, weights, take, column(correlations, weights.len(), i));
+                blend::<V, A>(out, keep, weights, take, column(correlations, weights.len(), i));
             }
         }
     }
@@ -84,57 +87,61 @@ dispatched! {
 
 /// One learning step, interneuron by interneuron: none of them looks at another.
 #[inline(always)]
-pub(crate) fn step_parts<T: Real, A: Arithmetic>(
-    rules: &Rules<T>,
-    drive: Drive<'_, T>,
-    from: Parts<'_, T>,
-    mut to: PartsMut<'_, T>,
+pub(crate) fn step_parts<V: Number, A: Arithmetic>(
+    rules: &Rules<V::Scalar>,
+    drive: Drive<'_, V>,
+    from: Parts<'_, V>,
+    mut to: PartsMut<'_, V>,
 ) {
     let n = from.neurons;
     for i in 0..from.gains.len() {
         let (back, forth) = (column(from.feedback, n, i), column(from.listening(), n, i));
-        let overlap = dot::<T, A>(back, forth);
-        let target = if let UnitNorm::Multiplier { .. } = rules.unit_norm { T::ONE } else { overlap };
+        let overlap = dot::<V, A>(back, forth);
+        let target = if let UnitNorm::Multiplier { .. } = rules.unit_norm {
+            V::splat(V::Scalar::ONE)
+        } else {
+            overlap
+        };
         let excess = drive.excess::<A>(i, forth, from.gains.len(), target);
-        let (old, new) = (from.gains[i], new_gain::<T, A>(rules, from.gains[i], excess));
+        let (old, new) = (from.gains[i], new_gain::<V, A>(rules, from.gains[i], excess));
         to.gains[i] = new;
 
         let SynapseRule::Hebbian { rate } = rules.synapses else { continue };
-        let multiplier = new_multiplier(rules, from.multipliers[i], overlap);
+        let multiplier = new_multiplier::<V, A>(rules, from.multipliers[i], overlap);
         to.multipliers[i] = multiplier;
         let (gain, multiplier) = match rules.order {
             Order::Sequential => (new, multiplier),
             Order::Concurrent => (old, from.multipliers[i]),
         };
         let decay = if let UnitNorm::Multiplier { .. } = rules.unit_norm { gain + multiplier } else { gain };
-        let (keep, take) = hebbian_step::<T, A>(rate, drive.emitted(old, gain), decay);
+        let (keep, take) = hebbian_step::<V, A>(V::splat(rate), drive.emitted(old, gain), decay);
         let weights = &mut to.feedback[i * n..(i + 1) * n];
         drive.blend_into::<A>(i, weights, keep, back, take);
-        constrain::<T, A>(rules, weights);
+        constrain::<V, A>(rules, weights);
         if let Some(feedforward) = &mut to.feedforward {
             let weights = &mut feedforward[i * n..(i + 1) * n];
             drive.blend_into::<A>(i, weights, keep, forth, take);
-            constrain::<T, A>(rules, weights);
+            constrain::<V, A>(rules, weights);
         }
     }
 }
 
 #[inline(always)]
-fn new_gain<T: Real, A: Arithmetic>(rules: &Rules<T>, gain: T, excess: T) -> T {
+fn new_gain<V: Number, A: Arithmetic>(rules: &Rules<V::Scalar>, gain: V, excess: V) -> V {
     let GainRule::Gradient { rate } = rules.gains else { return gain };
-    signed(rules.sign, gain_step::<T, A>(gain, rate, excess))
+    signed(rules.sign, gain_step::<V, A>(gain, V::splat(rate), excess))
 }
 
 #[inline(always)]
-fn new_multiplier<T: Real>(rules: &Rules<T>, multiplier: T, overlap: T) -> T {
+fn new_multiplier<V: Number, A: Arithmetic>(rules: &Rules<V::Scalar>, multiplier: V, overlap: V) -> V {
     let UnitNorm::Multiplier { rule: MultiplierRule::Gradient { rate } } = rules.unit_norm else {
         return multiplier;
     };
-    signed(rules.sign, multiplier_step(multiplier, rate, overlap))
+    signed(rules.sign, multiplier_step::<V, A>(multiplier, V::splat(rate), overlap))
 }
 
 #[inline(always)]
-fn signed<T: Real>(sign: Sign, x: T) -> T {
+fn signed<V: Number>(sign: Sign, x: V) -> V {
     match sign {
         Sign::Free => x,
         Sign::NonNegative => rectify(x),
@@ -142,15 +149,20 @@ fn signed<T: Real>(sign: Sign, x: T) -> T {
 }
 
 #[inline(always)]
-fn constrain<T: Real, A: Arithmetic>(rules: &Rules<T>, weights: &mut [T]) {
+fn constrain<V: Number, A: Arithmetic>(rules: &Rules<V::Scalar>, weights: &mut [V]) {
     if rules.sign == Sign::NonNegative {
         for w in weights.iter_mut() {
             *w = rectify(*w);
         }
     }
     if let UnitNorm::Projected = rules.unit_norm {
-        to_unit_length::<T, A>(weights);
+        to_unit_length::<V, A>(weights);
     }
+}
+
+#[inline(always)]
+fn count<V: Number>(samples: usize) -> V {
+    V::splat(V::Scalar::from_f64(samples as f64))
 }
 
 /// A circuit that learns: rules, the circuit they move, and its equilibrium.

@@ -9,6 +9,7 @@
 
 mod circuit;
 mod constraints;
+mod ensemble;
 mod error;
 mod gains;
 mod kernels;
@@ -21,6 +22,7 @@ mod objective;
 mod observe;
 mod offline;
 mod online;
+mod pair;
 mod real;
 mod responses;
 mod rules;
@@ -28,6 +30,7 @@ pub mod starts;
 mod synapses;
 
 pub use circuit::{Circuit, Synapses};
+pub use ensemble::Ensemble;
 pub use error::{Diverged, Error, Result, Test};
 pub use gains::{least_squares_gains, optimal_gains};
 pub use matrix::Matrix;

@@ -14,8 +14,9 @@ use faer::{Accum, MatMut, MatRef, Par, Spec};
 
 use crate::circuit::{Parts, Synapses};
 use crate::error::Test;
-use crate::kernels::{self, Arithmetic, Coefficients, SMALLEST_TILED, dispatched};
+use crate::kernels::{self, Coefficients, SMALLEST_TILED};
 use crate::matrix::Matrix;
+use crate::pair::{PairFactor, factorise_pair, solve_pair};
 use crate::real::Real;
 
 /// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `kernels`.
@@ -298,74 +299,9 @@ fn mirror_lower<T: Real>(matrix: &mut [T], n: usize) {
     }
 }
 
-/// The M of a circuit with two neurons, solved in closed form: M⁻¹ = adjugate · reciprocal.
-#[derive(Clone, Copy)]
-pub(crate) struct PairFactor<T> {
-    /// By columns, like every matrix.
-    adjugate: [T; 4],
-    /// One over the determinant.
-    reciprocal: T,
-}
-
-impl<T: Real> PairFactor<T> {
-    #[inline(always)]
-    pub fn of<A: Arithmetic>(parts: Parts<'_, T>) -> Result<Self, Test> {
-        let listening = parts.listening();
-        let (mut a, mut b, mut c, mut d) = (parts.leak, T::ZERO, T::ZERO, parts.leak);
-        for (i, &gain) in parts.gains.iter().enumerate() {
-            let (x, y) = (gain * parts.feedback[2 * i], gain * parts.feedback[2 * i + 1]);
-            a = A::mul_add(x, listening[2 * i], a);
-            b = A::mul_add(y, listening[2 * i], b);
-            c = A::mul_add(x, listening[2 * i + 1], c);
-            d = A::mul_add(y, listening[2 * i + 1], d);
-        }
-        let determinant = A::mul_add(a, d, -(b * c));
-        // A symmetric matrix is positive definite when its leading minors are positive; a general one has
-        // eigenvalues with positive real parts when its trace and its determinant are. NaN fails too.
-        let tied = parts.feedforward.is_none();
-        let first = if tied { a } else { a + d };
-        if first > T::ZERO && determinant > T::ZERO && determinant.is_finite() {
-            return Ok(Self { adjugate: [d, -b, -c, a], reciprocal: T::ONE / determinant });
-        }
-        let pivot = usize::from(first > T::ZERO);
-        Err(why_invalid(parts, if tied { Test::Cholesky { pivot } } else { Test::Eigenvalue }))
-    }
-
-    /// The response r = M⁻¹s and the inputs zᵢ = wᵢᵀr of interneurons that listen through `weights`.
-    ///
-    /// Both are divided by the determinant last, which hides the latency of that division: it is most of a step.
-    #[inline(always)]
-    pub fn respond<A: Arithmetic>(&self, stimulus: [T; 2], weights: [T; 4]) -> ([T; 2], [T; 2]) {
-        let [x, y] = apply_pair::<T, A>(self.adjugate, stimulus);
-        let [a, b, c, d] = weights;
-        let inputs = [A::mul_add(a, x, b * y), A::mul_add(c, x, d * y)];
-        ([x, y].map(|x| x * self.reciprocal), inputs.map(|z| z * self.reciprocal))
-    }
-}
-
-/// A 2 × 2 matrix, by columns, times a vector.
-#[inline(always)]
-fn apply_pair<T: Real, A: Arithmetic>(matrix: [T; 4], vector: [T; 2]) -> [T; 2] {
-    let ([a, b, c, d], [x, y]) = (matrix, vector);
-    [A::mul_add(a, x, c * y), A::mul_add(b, x, d * y)]
-}
-
-dispatched! {
-    fn factorise_pair<T, A>(parts: Parts<'_, T>) -> Result<PairFactor<T>, Test> {
-        PairFactor::of::<A>(parts)
-    }
-}
-
-dispatched! {
-    fn solve_pair<T, A>(factor: &PairFactor<T>, x: &mut [T]) {
-        let solved = apply_pair::<T, A>(factor.adjugate, [x[0], x[1]]);
-        x.copy_from_slice(&solved.map(|x| x * factor.reciprocal));
-    }
-}
-
 /// The test that failed, or the overflow behind it.
 #[cold]
-fn why_invalid<T: Real>(parts: Parts<'_, T>, test: Test) -> Test {
+pub(crate) fn why_invalid<T: Real>(parts: Parts<'_, T>, test: Test) -> Test {
     let matrix = inverse_whitening_matrix(parts);
     let numbers = [parts.feedback, parts.listening(), parts.gains, matrix.as_slice()];
     if numbers.iter().all(|numbers| all_finite(numbers)) { test } else { Test::Overflow }

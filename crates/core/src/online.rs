@@ -1,11 +1,11 @@
 //! Runs a circuit on a stream of stimuli: Algorithms 1 and 3 and everything that learns from samples.
 
-use crate::circuit::{Circuit, Parts, PartsMut, require_rows};
+use crate::circuit::{Circuit, require_rows};
 use crate::error::{Error, Result, Test, require_finite};
-use crate::kernels::{self, dispatched};
-use crate::learn::{Drive, Learner, step_parts};
-use crate::linalg::PairFactor;
+use crate::kernels;
+use crate::learn::{Drive, Learner};
 use crate::observe::{Observer, Shown, Step};
+use crate::pair::{Pair, PairOutcome, advance_pair};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::Rules;
@@ -172,107 +172,4 @@ impl<T: Real> Online<T> {
 
 fn observes<T, O: Observer<T>>(_: &O) -> bool {
     O::WATCHES
-}
-
-/// The state of a tied circuit with N = K = 2 in registers.
-#[derive(Clone, Copy)]
-struct Pair<T> {
-    weights: [T; 4],
-    gains: [T; 2],
-    multipliers: [T; 2],
-    leak: T,
-}
-
-/// Why [`advance_pair`] ended.
-enum PairOutcome {
-    Done,
-    /// The update after the last response fails this test; the state is the one before it.
-    Invalid(Test),
-    /// The next stimulus or its response is not finite.
-    Unanswered,
-}
-
-impl<T: Real> Pair<T> {
-    fn fits(circuit: &Circuit<T>, rules: &Rules<T>, solver: &Solver<T>) -> bool {
-        (circuit.neurons(), circuit.interneurons()) == (2, 2)
-            && circuit.synapses().is_tied()
-            && *solver == Solver::Direct
-            && rules.batch == 1
-    }
-
-    fn of(circuit: &Circuit<T>) -> Self {
-        let parts = circuit.parts();
-        Self {
-            weights: std::array::from_fn(|i| parts.feedback[i]),
-            gains: std::array::from_fn(|i| parts.gains[i]),
-            multipliers: std::array::from_fn(|i| parts.multipliers[i]),
-            leak: parts.leak,
-        }
-    }
-
-    fn store(&self, circuit: &mut Circuit<T>) {
-        let parts = circuit.parts_mut();
-        parts.feedback.copy_from_slice(&self.weights);
-        parts.gains.copy_from_slice(&self.gains);
-        parts.multipliers.copy_from_slice(&self.multipliers);
-    }
-
-    #[inline(always)]
-    fn parts(&self) -> Parts<'_, T> {
-        Parts {
-            neurons: 2,
-            feedback: &self.weights,
-            feedforward: None,
-            gains: &self.gains,
-            multipliers: &self.multipliers,
-            leak: self.leak,
-        }
-    }
-
-    #[inline(always)]
-    fn parts_mut(&mut self) -> PartsMut<'_, T> {
-        PartsMut {
-            feedback: &mut self.weights,
-            feedforward: None,
-            gains: &mut self.gains,
-            multipliers: &mut self.multipliers,
-        }
-    }
-}
-
-dispatched! {
-    /// Answers and learns from each stimulus; how many were learned from, and why it ended.
-    fn advance_pair<T, A>(
-        pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
-    ) -> (usize, PairOutcome) {
-        let (rules, mut state) = (*rules, *pair);
-        let mut factor = match PairFactor::of::<A>(state.parts()) {
-            Ok(factor) => factor,
-            Err(test) => return (0, PairOutcome::Invalid(test)),
-        };
-        let mut outcome = PairOutcome::Done;
-        let mut answered = 0;
-        for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
-            let (response, inputs) = factor.respond::<A>(stimulus, state.weights);
-            if !stimulus.iter().chain(&response).all(|x| x.is_finite()) {
-                outcome = PairOutcome::Unanswered;
-                break;
-            }
-            *out = response;
-            let mut next = state;
-            let drive = Drive::Sample { response: &response, inputs: &inputs };
-            step_parts::<T, A>(&rules, drive, state.parts(), next.parts_mut());
-            match PairFactor::of::<A>(next.parts()) {
-                Ok(valid) => factor = valid,
-                Err(test) => {
-                    outcome = PairOutcome::Invalid(test);
-                    break;
-                }
-            }
-            state = next;
-            answered += 1;
-        }
-        *pair = state;
-        (answered, outcome)
-    }
 }

@@ -9,6 +9,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 /// The trait is sealed: kernels and the linear algebra below them are written for these two.
 pub trait Real:
     sealed::Sealed
+    + Number<Scalar = Self>
     + Copy
     + Debug
     + Display
@@ -49,20 +50,61 @@ pub trait Real:
     fn max(self, other: Self) -> Self;
     /// The smaller of two numbers; a NaN loses against a number.
     fn min(self, other: Self) -> Self;
-    /// `self * factor + term` with one rounding. Fast only where the processor fuses it.
-    fn mul_add(self, factor: Self, term: Self) -> Self;
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
 }
 
+pub(crate) use sealed::Number;
+
 mod sealed {
+    use std::ops::{Add, Div, Mul, Neg, Sub};
+
     pub trait Sealed: faer::traits::RealField {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
+
+    /// What a learning step computes with: one number, or the same number of many circuits side by side.
+    pub trait Number:
+        Copy
+        + Add<Output = Self>
+        + Sub<Output = Self>
+        + Mul<Output = Self>
+        + Div<Output = Self>
+        + Neg<Output = Self>
+    {
+        /// The number itself.
+        type Scalar: super::Real;
+
+        /// The same number for every circuit.
+        fn splat(value: Self::Scalar) -> Self;
+
+        /// `self * factor + term` with one rounding.
+        fn fused(self, factor: Self, term: Self) -> Self;
+
+        /// Applies `f` to the number of every circuit.
+        fn map(self, f: impl Fn(Self::Scalar) -> Self::Scalar) -> Self;
+    }
 }
 
 macro_rules! real {
     ($t:ident, $from:expr, $to:expr) => {
+        impl Number for $t {
+            type Scalar = Self;
+
+            #[inline(always)]
+            fn splat(value: Self) -> Self {
+                value
+            }
+            #[inline(always)]
+            fn fused(self, factor: Self, term: Self) -> Self {
+                $t::mul_add(self, factor, term)
+            }
+            #[inline(always)]
+            fn map(self, f: impl Fn(Self) -> Self) -> Self {
+                f(self)
+            }
+        }
+
         impl Real for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -92,10 +134,6 @@ macro_rules! real {
             #[inline(always)]
             fn min(self, other: Self) -> Self {
                 $t::min(self, other)
-            }
-            #[inline(always)]
-            fn mul_add(self, factor: Self, term: Self) -> Self {
-                $t::mul_add(self, factor, term)
             }
             #[inline(always)]
             fn is_finite(self) -> bool {
