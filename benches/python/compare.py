@@ -55,7 +55,7 @@ jit = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", forcein
 SIZES = (2, 5, 16, 25, 64, 256, 1024)
 DTYPES = ("float64", "float32")
 AGREEMENT = {"float64": 1e-8, "float32": 1e-3}
-ROUNDS = 4
+ROUNDS = 3
 TOLERANCE = {"float64": 1e-10, "float32": 1e-6}
 LEAK = 1.0
 STATE = "orthogonal"  # what Leukos' own benchmark calls the start below

@@ -138,14 +138,16 @@ impl<T: Real> Group<T> {
         Self { pair, fallen: Vec::new() }
     }
 
-    /// Takes the circuits that `next` has made invalid out of the group.
+    /// Takes the circuits that `next` has made invalid out of the group. All by value, because references
+    /// would keep the state of the hot loop out of registers.
     #[cold]
-    fn drop_invalid(
+    #[inline(never)]
+    fn without_invalid(
         &mut self,
-        [state, next]: [&mut Pair<Lanes<T>>; 2],
-        response: &mut [Lanes<T>; 2],
+        [state, mut next]: [Pair<Lanes<T>>; 2],
+        mut response: [Lanes<T>; 2],
         step: u64,
-    ) {
+    ) -> (Pair<Lanes<T>>, [Lanes<T>; 2]) {
         for lane in 0..WIDTH {
             if self.fallen.iter().any(|fallen| fallen.lane == lane) {
                 continue;
@@ -161,14 +163,17 @@ impl<T: Real> Group<T> {
             self.fallen.push(Fallen { lane, step, test, pair: before });
             next.set_lane(lane, &Pair::idle());
         }
+        (next, response)
     }
 
     /// Those who have fallen say nothing.
     #[cold]
-    fn silence(&self, response: &mut [Lanes<T>; 2]) {
+    #[inline(never)]
+    fn silenced(&self, mut response: [Lanes<T>; 2]) -> [Lanes<T>; 2] {
         for fallen in &self.fallen {
             response.iter_mut().for_each(|r| r.0[fallen.lane] = T::from_f64(f64::NAN));
         }
+        response
     }
 }
 
@@ -186,18 +191,18 @@ dispatched! {
             let (mut response, inputs) = factor.respond::<A>(stimulus, state.weights);
             let mut next = state.stepped::<A>(&rules, &response, &inputs);
             factor = PairFactor::of::<A>(next.parts());
-            let valid = factor.all_valid() && response.iter().all(Lanes::all_finite);
+            let valid = factor.all_valid() && response[0].all_finite() & response[1].all_finite();
             if !group.fallen.is_empty() {
-                group.silence(&mut response);
+                response = group.silenced(response);
             }
             if !valid {
-                group.drop_invalid([&mut state, &mut next], &mut response, block.before + sample as u64);
+                (next, response) = group.without_invalid([state, next], response, block.before + sample as u64);
                 factor = PairFactor::of::<A>(next.parts());
             }
             state = next;
-            for (range, response) in ranges.into_iter().zip(&response) {
-                response.store(&mut responses[range]);
-            }
+            let [first, second] = ranges;
+            response[0].store(&mut responses[first]);
+            response[1].store(&mut responses[second]);
         }
         group.pair = state;
     }
@@ -297,12 +302,19 @@ impl<T: Real> Number for Lanes<T> {
 
     #[inline(always)]
     fn fused(self, factor: Self, term: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i].fused(factor.0[i], term.0[i])))
+        let mut out = term;
+        for i in 0..WIDTH {
+            out.0[i] = self.0[i].fused(factor.0[i], term.0[i]);
+        }
+        out
     }
 
     #[inline(always)]
-    fn map(self, f: impl Fn(T) -> T) -> Self {
-        Self(self.0.map(f))
+    fn map(mut self, f: impl Fn(T) -> T) -> Self {
+        for x in &mut self.0 {
+            *x = f(*x);
+        }
+        self
     }
 }
 
@@ -311,8 +323,11 @@ macro_rules! lane_by_lane {
         impl<T: Real> $operator for Lanes<T> {
             type Output = Self;
             #[inline(always)]
-            fn $method(self, other: Self) -> Self {
-                Self(std::array::from_fn(|i| self.0[i].$method(other.0[i])))
+            fn $method(mut self, other: Self) -> Self {
+                for i in 0..WIDTH {
+                    self.0[i] = self.0[i].$method(other.0[i]);
+                }
+                self
             }
         }
     )*};
@@ -324,6 +339,6 @@ impl<T: Real> Neg for Lanes<T> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Self(self.0.map(|x| -x))
+        self.map(|x| -x)
     }
 }

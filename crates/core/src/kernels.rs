@@ -73,17 +73,21 @@ pub(crate) use dispatched;
 pub(crate) fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C], x: &[V]) -> [V; C] {
     let columns = columns.map(|column| &column[..x.len()]);
     let (blocks, tail) = x.as_chunks::<LANES>();
-    let mut strands = [[V::splat(V::Scalar::ZERO); LANES]; C];
-    for (b, x) in blocks.iter().enumerate() {
-        for c in 0..C {
-            let column = &columns[c][b * LANES..(b + 1) * LANES];
-            for l in 0..LANES {
-                strands[c][l] = A::mul_add(column[l], x[l], strands[c][l]);
+    let start = blocks.len() * LANES;
+    let zero = V::splat(V::Scalar::ZERO);
+    let mut sums = [zero; C];
+    if !blocks.is_empty() {
+        let mut strands = [[zero; LANES]; C];
+        for (b, x) in blocks.iter().enumerate() {
+            for c in 0..C {
+                let column = &columns[c][b * LANES..(b + 1) * LANES];
+                for l in 0..LANES {
+                    strands[c][l] = A::mul_add(column[l], x[l], strands[c][l]);
+                }
             }
         }
+        sums = strands.map(|s| ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])));
     }
-    let start = blocks.len() * LANES;
-    let mut sums = strands.map(|s| ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])));
     for (l, &x) in tail.iter().enumerate() {
         for c in 0..C {
             sums[c] = A::mul_add(columns[c][start + l], x, sums[c]);

@@ -42,3 +42,8 @@ pub use online::Online;
 pub use real::Real;
 pub use responses::Solver;
 pub use rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
+
+/// Compiles and runs the code in README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -53,17 +53,13 @@ impl<V: Number> PairFactor<V> {
         let [x, y] = apply_pair::<V, A>(self.adjugate, stimulus);
         let [a, b, c, d] = weights;
         let inputs = [A::mul_add(a, x, b * y), A::mul_add(c, x, d * y)];
-        ([x, y].map(|x| x * self.reciprocal), inputs.map(|z| z * self.reciprocal))
+        let scale = self.reciprocal;
+        ([x * scale, y * scale], [inputs[0] * scale, inputs[1] * scale])
     }
 }
 
 impl<T: Real> PairFactor<T> {
-    /// Says which test fails; a NaN fails, too.
-    #[inline(always)]
-    pub fn validated(self, parts: Parts<'_, T>) -> Result<Self, Test> {
-        if self.is_valid() { Ok(self) } else { Err(self.failed_test(parts)) }
-    }
-
+    /// A NaN is not valid, either.
     #[inline(always)]
     fn is_valid(&self) -> bool {
         let [first, determinant] = self.minors;
@@ -88,7 +84,8 @@ fn apply_pair<V: Number, A: Arithmetic>(matrix: [V; 4], vector: [V; 2]) -> [V; 2
 dispatched! {
     /// The factor of a valid M.
     pub(crate) fn factorise_pair<T, A>(parts: Parts<'_, T>) -> Result<PairFactor<T>, Test> {
-        PairFactor::of::<A>(parts).validated(parts)
+        let factor = PairFactor::of::<A>(parts);
+        if factor.is_valid() { Ok(factor) } else { Err(factor.failed_test(parts)) }
     }
 }
 
@@ -181,32 +178,41 @@ impl<V: Number> Pair<V> {
     }
 }
 
+impl<T: Real> Pair<T> {
+    /// By value, because a reference would keep the state of the hot loop out of registers.
+    #[cold]
+    #[inline(never)]
+    fn invalid(self) -> PairOutcome {
+        factorise_pair(self.parts()).map_or_else(PairOutcome::Invalid, |_| PairOutcome::Done)
+    }
+}
+
+#[inline(always)]
+fn finite<T: Real>([x, y]: [T; 2]) -> bool {
+    x.is_finite() & y.is_finite()
+}
+
 dispatched! {
     /// Answers and learns from each stimulus; how many were learned from, and why it ended.
     pub(crate) fn advance_pair<T, A>(
         pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
     ) -> (usize, PairOutcome) {
         let (rules, mut state) = (*rules, *pair);
-        let mut factor = match PairFactor::of::<A>(state.parts()).validated(state.parts()) {
-            Ok(factor) => factor,
-            Err(test) => return (0, PairOutcome::Invalid(test)),
-        };
+        let mut factor = PairFactor::of::<A>(state.parts());
         let mut outcome = PairOutcome::Done;
         let mut answered = 0;
         for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
             let (response, inputs) = factor.respond::<A>(stimulus, state.weights);
-            if !stimulus.iter().chain(&response).all(|x| x.is_finite()) {
+            if !(finite(stimulus) & finite(response)) {
                 outcome = PairOutcome::Unanswered;
                 break;
             }
             *out = response;
             let next = state.stepped::<A>(&rules, &response, &inputs);
-            match PairFactor::of::<A>(next.parts()).validated(next.parts()) {
-                Ok(valid) => factor = valid,
-                Err(test) => {
-                    outcome = PairOutcome::Invalid(test);
-                    break;
-                }
+            factor = PairFactor::of::<A>(next.parts());
+            if !factor.is_valid() {
+                outcome = next.invalid();
+                break;
             }
             state = next;
             answered += 1;
