@@ -9,6 +9,7 @@
 
 mod circuit;
 mod constraints;
+pub mod contexts;
 mod error;
 mod gains;
 mod kernels;

@@ -2,6 +2,7 @@
 
 mod against_twin;
 mod bridge;
+mod contexts;
 mod golden;
 mod golden_cases;
 mod npz;
