@@ -6,10 +6,13 @@
 //! Sums run in [`LANES`] interleaved strands whatever the vector width, so that a result does not
 //! depend on how the compiler vectorised it.
 
+use crate::circuit::Parts;
 use crate::real::{Number, Real};
 
 /// The number of interleaved strands of a sum.
 const LANES: usize = 8;
+/// Half of them, for what a whole block leaves.
+const HALF: usize = LANES / 2;
 
 /// How a multiply-add is carried out.
 pub(crate) trait Arithmetic {
@@ -88,6 +91,16 @@ pub(crate) fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C],
         }
         sums = strands.map(|s| ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])));
     }
+    let (halves, tail) = tail.as_chunks::<HALF>();
+    let mut start = start;
+    for x in halves {
+        for c in 0..C {
+            let column = &columns[c][start..start + HALF];
+            let products: [V; HALF] = std::array::from_fn(|l| column[l] * x[l]);
+            sums[c] = sums[c] + ((products[0] + products[2]) + (products[1] + products[3]));
+        }
+        start += HALF;
+    }
     for (l, &x) in tail.iter().enumerate() {
         for c in 0..C {
             sums[c] = A::mul_add(columns[c][start + l], x, sums[c]);
@@ -119,6 +132,17 @@ pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
                 out[l] = A::mul_add(factors[c], column[l], out[l]);
             }
         }
+    }
+    let (halves, tail) = tail.as_chunks_mut::<HALF>();
+    let mut start = start;
+    for out in halves {
+        for c in 0..C {
+            let column = &columns[c][start..start + HALF];
+            for l in 0..HALF {
+                out[l] = A::mul_add(factors[c], column[l], out[l]);
+            }
+        }
+        start += HALF;
     }
     for (l, out) in tail.iter_mut().enumerate() {
         for c in 0..C {
@@ -170,21 +194,50 @@ dispatched! {
 }
 
 dispatched! {
-    /// The recurrent current: out = leak · x + Σᵢ gᵢ ⟨w_rn,i , x⟩ w_nr,i, which is M x in one pass over the weights.
-    pub(crate) fn recurrent<T, A>(feedback: &[T], feedforward: &[T], gains: &[T], leak: T, x: &[T], out: &mut [T]) {
-        let rows = x.len();
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = leak * x;
+    /// The recurrent current M x = leak · x + Σᵢ gᵢ zᵢ w_nr,i and the inputs zᵢ = ⟨w_rn,i , x⟩, in one pass over the weights.
+    pub(crate) fn recurrent<T, A>(parts: Parts<'_, T>, x: &[T], inputs: &mut [T], current: &mut [T]) {
+        let Parts { feedback, gains, leak, neurons, .. } = parts;
+        let feedforward = parts.listening();
+        for (current, &x) in current.iter_mut().zip(x) {
+            *current = leak * x;
         }
         by_fours!(gains.len(), |first| {
-            let mut outputs = dots::<T, A, 4>(four_columns(feedforward, rows, first), x);
-            for (output, &gain) in outputs.iter_mut().zip(&gains[first..first + 4]) {
-                *output *= gain;
-            }
-            add_columns::<T, A, 4>(out, outputs, four_columns(feedback, rows, first));
+            let z = dots::<T, A, 4>(four_columns(feedforward, neurons, first), x);
+            inputs[first..first + 4].copy_from_slice(&z);
+            let outputs = std::array::from_fn(|c| gains[first + c] * z[c]);
+            add_columns::<T, A, 4>(current, outputs, four_columns(feedback, neurons, first));
         }, |i| {
-            let output = gains[i] * dot::<T, A>(column(feedforward, rows, i), x);
-            add_columns::<T, A, 1>(out, [output], [column(feedback, rows, i)]);
+            inputs[i] = dot::<T, A>(column(feedforward, neurons, i), x);
+            add_columns::<T, A, 1>(current, [gains[i] * inputs[i]], [column(feedback, neurons, i)]);
+        });
+    }
+}
+
+dispatched! {
+    /// A symmetric matrix, given by its lower triangle, times a vector, in one pass over that triangle.
+    pub(crate) fn apply_symmetric<T, A>(lower: &[T], x: &[T], out: &mut [T]) {
+        let n = x.len();
+        out.fill(T::ZERO);
+        by_fours!(n, |first| {
+            let (below, next) = (four_columns(lower, n, first).map(|column| &column[first..]), first + 4);
+            let own: [T; 4] = std::array::from_fn(|c| x[first + c]);
+            for j in 0..4 {
+                out[first + j] = A::mul_add(below[j][j], own[j], out[first + j]);
+                for i in j + 1..4 {
+                    out[first + i] = A::mul_add(below[j][i], own[j], out[first + i]);
+                    out[first + j] = A::mul_add(below[j][i], own[i], out[first + j]);
+                }
+            }
+            let below = below.map(|column| &column[4..]);
+            let sums = dots::<T, A, 4>(below, &x[next..]);
+            for j in 0..4 {
+                out[first + j] += sums[j];
+            }
+            add_columns::<T, A, 4>(&mut out[next..], own, below);
+        }, |j| {
+            let below = &column(lower, n, j)[j..];
+            out[j] += dot::<T, A>(below, &x[j..]);
+            add_columns::<T, A, 1>(&mut out[j + 1..], [x[j]], [&below[1..]]);
         });
     }
 }

@@ -9,6 +9,7 @@
 
 mod circuit;
 mod constraints;
+pub mod contexts;
 mod ensemble;
 mod error;
 mod gains;

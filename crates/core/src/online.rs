@@ -2,7 +2,6 @@
 
 use crate::circuit::{Circuit, require_rows};
 use crate::error::{Error, Result, Test, require_finite};
-use crate::kernels;
 use crate::learn::{Drive, Learner};
 use crate::observe::{Observer, Shown, Step};
 use crate::pair::{Pair, PairOutcome, advance_pair};
@@ -102,7 +101,7 @@ impl<T: Real> Online<T> {
     fn learn(&mut self, response: &[T]) -> Result<()> {
         let (n, k) = (response.len(), self.learner.circuit.interneurons());
         let inputs = &mut self.inputs[self.pending * k..(self.pending + 1) * k];
-        kernels::project(self.learner.circuit.parts().listening(), response, inputs);
+        self.learner.equilibrium.inputs_into(&self.learner.circuit, response, inputs);
         if self.learner.rules.batch == 1 {
             return self.learner.learn(Drive::Sample { response, inputs });
         }

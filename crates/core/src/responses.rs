@@ -61,7 +61,6 @@ pub(crate) enum Unanswered {
 
 impl<T: Real> Equilibrium<T> {
     pub fn new(circuit: &Circuit<T>, solver: &Solver<T>) -> Result<Self> {
-        let n = circuit.neurons();
         let method = match *solver {
             Solver::Direct => Method::Direct,
             Solver::Iterative { tolerance } => {
@@ -71,22 +70,23 @@ impl<T: Real> Equilibrium<T> {
                                   use the direct solver or the dynamics";
                     return Err(Error::Incompatible { argument: "solver".into(), reason });
                 }
-                Method::Iterative(ConjugateGradients::new(n, circuit.interneurons(), tolerance))
+                Method::Iterative(ConjugateGradients::new(circuit, tolerance))
             }
-            Solver::Dynamics { rate, tolerance, max_iterations } => {
-                Method::Dynamics { dynamics: Dynamics::new(n, rate, tolerance, max_iterations)?, age: 0 }
-            }
+            Solver::Dynamics { rate, tolerance, max_iterations } => Method::Dynamics {
+                dynamics: Dynamics::new(circuit, rate, tolerance, max_iterations)?,
+                age: 0,
+            },
         };
-        let mut factor = Factor::new(circuit.synapses());
-        factor.update(circuit.parts()).map_err(|test| circuit.invalid(test))?;
-        Ok(Self { factor, method })
+        let mut equilibrium = Self { factor: Factor::new(circuit.synapses()), method };
+        equilibrium.certify(circuit).map_err(|test| circuit.invalid(test))?;
+        Ok(equilibrium)
     }
 
     /// Takes note that the circuit has changed. Fails when the new M is found not to be valid.
     pub fn follow(&mut self, circuit: &Circuit<T>) -> Result<Certificate, Test> {
         let due = match &mut self.method {
             Method::Direct => true,
-            Method::Iterative(gradients) => gradients.refresh_is_due(),
+            Method::Iterative(gradients) => gradients.replacement_is_due(),
             Method::Dynamics { age, .. } => {
                 *age = (*age + 1) % CERTIFY_EVERY;
                 *age == 0
@@ -102,7 +102,7 @@ impl<T: Real> Equilibrium<T> {
     pub fn certify(&mut self, circuit: &Circuit<T>) -> Result<(), Test> {
         self.factor.update(circuit.parts())?;
         if let Method::Iterative(gradients) = &mut self.method {
-            gradients.refreshed();
+            gradients.replace(&mut self.factor);
         }
         Ok(())
     }
@@ -132,68 +132,81 @@ impl<T: Real> Equilibrium<T> {
         if r.iter().all(|x| x.is_finite()) { Ok(()) } else { Err(Unanswered::Invalid(Test::Overflow)) }
     }
 
+    /// Writes the interneuron inputs z = W_rn r of the response that was given last.
+    pub fn inputs_into(&self, circuit: &Circuit<T>, r: &[T], z: &mut [T]) {
+        match &self.method {
+            Method::Iterative(gradients) => z.copy_from_slice(&gradients.inputs),
+            Method::Direct | Method::Dynamics { .. } => kernels::project(circuit.parts().listening(), r, z),
+        }
+    }
+
     /// The explicit M⁻¹; the direct method keeps the factor of the present M.
     pub fn whitening_matrix_into(&mut self, inverse: &mut [T]) {
         self.factor.invert_into(inverse);
     }
 }
 
-/// M x, without ever forming M.
-fn apply<T: Real>(circuit: &Circuit<T>, x: &[T], out: &mut [T]) {
-    let parts = circuit.parts();
-    kernels::recurrent(parts.feedback, parts.listening(), parts.gains, parts.leak, x, out);
-}
-
 /// Conjugate gradients for M r = s.
 ///
-/// The preconditioner is the Cholesky factor of an earlier M. It is positive definite by construction and near
-/// to M because circuits change slowly. How old it may grow is the classic question of when to replace an
+/// The preconditioner is the inverse of an earlier M. It is positive definite by construction and near to the
+/// present M⁻¹ because circuits change slowly. How old it may grow is the classic question of when to replace an
 /// ageing machine: as soon as a step costs more than the average step since the last replacement, its own
 /// cost included.
 struct ConjugateGradients<T> {
     tolerance: T,
+    /// The lower triangle of the preconditioner.
+    earlier_inverse: Vec<T>,
     direction: Vec<T>,
-    image: Vec<T>,
+    /// The interneuron inputs and the current that the direction alone would cause.
+    own_inputs: Vec<T>,
+    current: Vec<T>,
+    /// The interneuron inputs z of the response so far.
+    inputs: Vec<T>,
     residual: Vec<T>,
     preconditioned: Vec<T>,
-    /// Multiply-adds of one iteration and of one factorisation.
+    /// Multiply-adds of one iteration and of one factorisation with inverse.
     iteration_cost: f64,
-    factorisation_cost: f64,
-    /// Updates since the factorisation, the cost since then, and the cost of the present update's responses.
+    replacement_cost: f64,
+    /// Updates since the replacement, the cost since then, and the cost of the present update's responses.
     age: u32,
     spent: f64,
     latest: f64,
 }
 
 impl<T: Real> ConjugateGradients<T> {
-    fn new(n: usize, k: usize, tolerance: T) -> Self {
-        let zeros = vec![T::ZERO; n];
+    fn new(circuit: &Circuit<T>, tolerance: T) -> Self {
+        let (n, k) = (circuit.neurons(), circuit.interneurons());
+        let zeros = |length| vec![T::ZERO; length];
         let (neurons, interneurons) = (n as f64, k as f64);
         Self {
             tolerance,
-            direction: zeros.clone(),
-            image: zeros.clone(),
-            residual: zeros.clone(),
-            preconditioned: zeros,
+            earlier_inverse: zeros(n * n),
+            direction: zeros(n),
+            own_inputs: zeros(k),
+            current: zeros(n),
+            inputs: zeros(k),
+            residual: zeros(n),
+            preconditioned: zeros(n),
             iteration_cost: neurons * (2.0 * interneurons + neurons),
-            // Factorising runs about four times as many operations a second as iterating, which waits for memory.
-            factorisation_cost: neurons * neurons * (interneurons / 2.0 + neurons / 6.0) / 4.0,
+            // Factorising runs about three times as many operations a second as iterating, which waits for memory.
+            replacement_cost: neurons * neurons * (interneurons / 2.0 + neurons / 2.0) / 3.0,
             age: 0,
             spent: 0.0,
             latest: 0.0,
         }
     }
 
-    fn refresh_is_due(&mut self) -> bool {
+    fn replacement_is_due(&mut self) -> bool {
         self.age += 1;
         self.spent += self.latest;
-        let average = (self.factorisation_cost + self.spent) / f64::from(self.age);
+        let average = (self.replacement_cost + self.spent) / f64::from(self.age);
         let due = self.age >= CERTIFY_EVERY || self.latest > average;
         self.latest = 0.0;
         due
     }
 
-    fn refreshed(&mut self) {
+    fn replace(&mut self, factor: &mut Factor<T>) {
+        factor.invert_into(&mut self.earlier_inverse);
         self.age = 0;
         self.spent = 0.0;
         self.latest = 0.0;
@@ -206,26 +219,22 @@ impl<T: Real> ConjugateGradients<T> {
         s: &[T],
         r: &mut [T],
     ) -> Result<(), Unanswered> {
-        if self.iterate(circuit, factor, s, r).map_err(Unanswered::Invalid)? {
+        if self.iterate(circuit, s, r).map_err(Unanswered::Invalid)? {
             return Ok(());
         }
         // Stalled: the preconditioner is too old, or the tolerance below what the precision allows.
         factor.update(circuit.parts()).map_err(Unanswered::Invalid)?;
-        self.refreshed();
+        self.replace(factor);
         r.copy_from_slice(s);
         factor.solve(r);
+        kernels::project(circuit.parts().listening(), r, &mut self.inputs);
         Ok(())
     }
 
     /// Whether the residual fell below the tolerance within 2N + 20 iterations.
-    fn iterate(
-        &mut self,
-        circuit: &Circuit<T>,
-        factor: &mut Factor<T>,
-        s: &[T],
-        r: &mut [T],
-    ) -> Result<bool, Test> {
+    fn iterate(&mut self, circuit: &Circuit<T>, s: &[T], r: &mut [T]) -> Result<bool, Test> {
         r.fill(T::ZERO);
+        self.inputs.fill(T::ZERO);
         self.residual.copy_from_slice(s);
         let goal = self.tolerance * norm(s);
         if goal == T::ZERO {
@@ -236,19 +245,18 @@ impl<T: Real> ConjugateGradients<T> {
         let mut previous = T::ONE;
         for _ in 0..2 * s.len() + 20 {
             self.latest += self.iteration_cost;
-            self.preconditioned.copy_from_slice(&self.residual);
-            factor.solve(&mut self.preconditioned);
+            kernels::apply_symmetric(&self.earlier_inverse, &self.residual, &mut self.preconditioned);
             let descent = kernels::inner(&self.residual, &self.preconditioned);
-            let beta = descent / previous;
-            kernels::extend(&mut self.direction, beta, &self.preconditioned);
-            apply(circuit, &self.direction, &mut self.image);
-            let curvature = kernels::inner(&self.direction, &self.image);
+            kernels::extend(&mut self.direction, descent / previous, &self.preconditioned);
+            kernels::recurrent(circuit.parts(), &self.direction, &mut self.own_inputs, &mut self.current);
+            let curvature = kernels::inner(&self.direction, &self.current);
             if !(curvature > T::ZERO) {
                 return Err(if curvature <= T::ZERO { Test::Curvature } else { Test::Overflow });
             }
             let step = descent / curvature;
             kernels::add_scaled(r, step, &self.direction);
-            kernels::add_scaled(&mut self.residual, -step, &self.image);
+            kernels::add_scaled(&mut self.inputs, step, &self.own_inputs);
+            kernels::add_scaled(&mut self.residual, -step, &self.current);
             if norm(&self.residual) <= goal {
                 return Ok(true);
             }
@@ -267,6 +275,7 @@ struct Dynamics<T> {
     rate: Option<T>,
     tolerance: T,
     max_iterations: usize,
+    inputs: Vec<T>,
     current: Vec<T>,
 }
 
@@ -279,7 +288,7 @@ const MOST_HALVINGS: i32 = 30;
 const RUNAWAY: f64 = 1e8;
 
 impl<T: Real> Dynamics<T> {
-    fn new(n: usize, rate: Option<T>, tolerance: T, max_iterations: usize) -> Result<Self> {
+    fn new(circuit: &Circuit<T>, rate: Option<T>, tolerance: T, max_iterations: usize) -> Result<Self> {
         if let Some(rate) = rate {
             require_positive("response_rate", rate)?;
         }
@@ -288,7 +297,8 @@ impl<T: Real> Dynamics<T> {
             let expected = "1 iteration or more";
             return Err(Error::OutOfRange { argument: "max_iterations".into(), expected, found: 0.0 });
         }
-        Ok(Self { rate, tolerance, max_iterations, current: vec![T::ZERO; n] })
+        let (inputs, current) = (vec![T::ZERO; circuit.interneurons()], vec![T::ZERO; circuit.neurons()]);
+        Ok(Self { rate, tolerance, max_iterations, inputs, current })
     }
 
     fn respond(&mut self, circuit: &Circuit<T>, s: &[T], r: &mut [T]) -> Result<(), Unanswered> {
@@ -313,7 +323,7 @@ impl<T: Real> Dynamics<T> {
         let scale = largest(s);
         let mut change = T::ZERO;
         for _ in 0..self.max_iterations {
-            apply(circuit, r, &mut self.current);
+            kernels::recurrent(circuit.parts(), r, &mut self.inputs, &mut self.current);
             change = T::ZERO;
             for ((r, &current), &s) in r.iter_mut().zip(&self.current).zip(s) {
                 let step = rate * (s - current);

@@ -2,6 +2,7 @@
 
 mod against_twin;
 mod bridge;
+mod contexts;
 mod ensemble;
 mod golden;
 mod golden_cases;
