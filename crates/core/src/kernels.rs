@@ -71,42 +71,50 @@ macro_rules! dispatched {
 }
 pub(crate) use dispatched;
 
-/// The products ⟨cᵢ, x⟩ of several columns with one vector.
+/// `sum += x · y`, strand by strand.
 #[inline(always)]
-pub(crate) fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C], x: &[V]) -> [V; C] {
-    let columns = columns.map(|column| &column[..x.len()]);
-    let (blocks, tail) = x.as_chunks::<LANES>();
-    let start = blocks.len() * LANES;
+fn fuse<V: Number, A: Arithmetic, const L: usize>(sum: &mut [V; L], x: &[V; L], y: &[V; L]) {
+    for l in 0..L {
+        sum[l] = A::mul_add(x[l], y[l], sum[l]);
+    }
+}
+
+/// The products ⟨cᵢ, x⟩ of several columns with one vector.
+///
+/// There is no closure here, nor anywhere around a multiply-add: one that is not inlined would lose the
+/// processor features of its caller and call the library's slow fused product.
+#[inline(always)]
+fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C], x: &[V]) -> [V; C] {
     let zero = V::splat(V::Scalar::ZERO);
-    let mut sums = [zero; C];
+    let (blocks, rest) = x.as_chunks::<LANES>();
+    let mut products = [zero; C];
     if !blocks.is_empty() {
+        let own_blocks = columns.map(|column| &column.as_chunks::<LANES>().0[..blocks.len()]);
         let mut strands = [[zero; LANES]; C];
         for (b, x) in blocks.iter().enumerate() {
             for c in 0..C {
-                let column = &columns[c][b * LANES..(b + 1) * LANES];
-                for l in 0..LANES {
-                    strands[c][l] = A::mul_add(column[l], x[l], strands[c][l]);
-                }
+                fuse::<V, A, LANES>(&mut strands[c], &own_blocks[c][b], x);
             }
         }
-        sums = strands.map(|s| ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])));
-    }
-    let (halves, tail) = tail.as_chunks::<HALF>();
-    let mut start = start;
-    for x in halves {
+        // The strands go through memory. Otherwise the compiler sees what becomes of them and arranges the loop
+        // above for this sum, with a shuffle for each product.
+        let strands = std::hint::black_box(strands);
         for c in 0..C {
-            let column = &columns[c][start..start + HALF];
-            let products: [V; HALF] = std::array::from_fn(|l| column[l] * x[l]);
-            sums[c] = sums[c] + ((products[0] + products[2]) + (products[1] + products[3]));
-        }
-        start += HALF;
-    }
-    for (l, &x) in tail.iter().enumerate() {
-        for c in 0..C {
-            sums[c] = A::mul_add(columns[c][start + l], x, sums[c]);
+            products[c] = sum_of_strands(strands[c]);
         }
     }
-    sums
+    let start = blocks.len() * LANES;
+    for c in 0..C {
+        for (&x, &y) in rest.iter().zip(&columns[c][start..]) {
+            products[c] = A::mul_add(x, y, products[c]);
+        }
+    }
+    products
+}
+
+#[inline(always)]
+fn sum_of_strands<V: Number>(s: [V; LANES]) -> V {
+    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
 /// The product ⟨x, y⟩.
@@ -123,30 +131,30 @@ pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
     columns: [&[V]; C],
 ) {
     let columns = columns.map(|column| &column[..out.len()]);
-    let (blocks, tail) = out.as_chunks_mut::<LANES>();
+    let (blocks, rest) = out.as_chunks_mut::<LANES>();
     let start = blocks.len() * LANES;
+    let own_blocks = columns.map(|column| column.as_chunks::<LANES>().0);
     for (b, out) in blocks.iter_mut().enumerate() {
+        let mut sum = *out;
         for c in 0..C {
-            let column = &columns[c][b * LANES..(b + 1) * LANES];
-            for l in 0..LANES {
-                out[l] = A::mul_add(factors[c], column[l], out[l]);
-            }
+            fuse::<V, A, LANES>(&mut sum, &[factors[c]; LANES], &own_blocks[c][b]);
         }
+        *out = sum;
     }
-    let (halves, tail) = tail.as_chunks_mut::<HALF>();
-    let mut start = start;
+    let (halves, tail) = rest.as_chunks_mut::<HALF>();
+    let tail_start = start + halves.len() * HALF;
     for out in halves {
+        let mut sum = *out;
         for c in 0..C {
-            let column = &columns[c][start..start + HALF];
-            for l in 0..HALF {
-                out[l] = A::mul_add(factors[c], column[l], out[l]);
+            if let Some(own) = columns[c][start..].first_chunk::<HALF>() {
+                fuse::<V, A, HALF>(&mut sum, &[factors[c]; HALF], own);
             }
         }
-        start += HALF;
+        *out = sum;
     }
     for (l, out) in tail.iter_mut().enumerate() {
         for c in 0..C {
-            *out = A::mul_add(factors[c], columns[c][start + l], *out);
+            *out = A::mul_add(factors[c], columns[c][tail_start + l], *out);
         }
     }
 }
