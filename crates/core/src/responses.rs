@@ -295,11 +295,14 @@ impl<T: Real> Dynamics<T> {
         if let Some(rate) = self.rate {
             return self.settle(circuit, s, r, rate);
         }
+        let (half, untied) = (T::from_f64(0.5), !circuit.synapses().is_tied());
         let mut rate = T::ONE / eigenvalue_bound(circuit, &mut self.current);
         for _ in 0..MOST_HALVINGS {
             match self.settle(circuit, s, r, rate) {
-                Err(Unanswered::Invalid(Test::Dynamics)) if !circuit.synapses().is_tied() => {
-                    rate *= T::from_f64(0.5);
+                Err(Unanswered::Invalid(Test::Dynamics)) if untied => rate *= half,
+                // On the verge of stability a loop neither settles nor runs away; half that rate is well inside.
+                Err(Unanswered::Unsettled { .. }) if untied => {
+                    return self.settle(circuit, s, r, half * rate);
                 }
                 outcome => return outcome,
             }
