@@ -204,6 +204,7 @@ impl<T: Real> Circuit<T> {
     /// When `stimuli` is not a whole number of stimuli, a number is not finite, or the solver fails.
     pub fn respond(&self, stimuli: &[T], solver: &Solver<T>) -> Result<Vec<T>> {
         require_rows("stimuli", stimuli.len(), self.neurons())?;
+        require_finite("stimuli", stimuli)?;
         let mut equilibrium = Equilibrium::new(self, solver)?;
         let mut responses = vec![T::ZERO; stimuli.len()];
         let rows = stimuli.chunks_exact(self.neurons()).zip(responses.chunks_exact_mut(self.neurons()));

@@ -1,7 +1,7 @@
 //! Runs a circuit on a stream of stimuli: Algorithms 1 and 3 and everything that learns from samples.
 
 use crate::circuit::{Circuit, Parts, PartsMut, require_rows};
-use crate::error::{Error, Result, Test, require_finite};
+use crate::error::{Error, Result, Test, require_finite_within};
 use crate::kernels::{self, dispatched};
 use crate::learn::{Drive, Learner, step_parts};
 use crate::linalg::{apply_pair, invert_pair};
@@ -76,6 +76,7 @@ impl<T: Real> Online<T> {
         for (row, (stimulus, response)) in
             stimuli.chunks_exact(n).zip(responses.chunks_exact_mut(n)).enumerate()
         {
+            require_finite_within("stimuli", stimuli, row * n..(row + 1) * n)?;
             if self.step(stimulus, response, observer)? {
                 return Ok(row + 1);
             }
@@ -83,9 +84,8 @@ impl<T: Real> Online<T> {
         Ok(rows)
     }
 
-    /// One stimulus; whether the observer wants to stop.
+    /// One finite stimulus; whether the observer wants to stop.
     fn step(&mut self, stimulus: &[T], response: &mut [T], observer: &mut impl Observer<T>) -> Result<bool> {
-        require_finite("stimuli", stimulus)?;
         self.learner.respond(stimulus, response)?;
         let circuit = &self.learner.circuit;
         let shown = Shown::Stimulus { stimulus, response };
@@ -132,7 +132,7 @@ impl<T: Real> Online<T> {
             PairOutcome::Done => Ok(answered),
             PairOutcome::Invalid(test) => Err(self.learner.diverged(test)),
             PairOutcome::NotFinite => {
-                require_finite("stimuli", &stimuli[2 * answered..2 * answered + 2])?;
+                require_finite_within("stimuli", stimuli, 2 * answered..2 * answered + 2)?;
                 Err(self.learner.diverged(Test::Overflow))
             }
         }

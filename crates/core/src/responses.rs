@@ -1,7 +1,7 @@
 //! Finds the responses: the equilibrium r = M⁻¹s of the recurrent dynamics, Eq. (6).
 
 use crate::circuit::Circuit;
-use crate::error::{Error, Result, Test, require_finite, require_length, require_positive};
+use crate::error::{Error, Result, Test, require_positive};
 use crate::kernels;
 use crate::linalg::Factor;
 use crate::real::Real;
@@ -107,10 +107,8 @@ impl<T: Real> Equilibrium<T> {
         Ok(())
     }
 
-    /// Answers one stimulus with a frozen circuit.
+    /// Answers one finite stimulus with a frozen circuit.
     pub fn respond(&mut self, circuit: &Circuit<T>, stimulus: &[T], response: &mut [T]) -> Result<()> {
-        require_length("stimulus", stimulus, circuit.neurons(), "one for each neuron")?;
-        require_finite("stimuli", stimulus)?;
         self.answer(circuit, stimulus, response).map_err(|unanswered| match unanswered {
             Unanswered::Invalid(test) => circuit.invalid(test),
             Unanswered::Unsettled { iterations, change, tolerance } => {
