@@ -245,6 +245,10 @@ dispatched! {
             let mut next = state;
             step_parts::<T, A>(&rules, Drive::Sample { response: &response, inputs: &inputs }, state.parts(), next.parts_mut());
             match invert_pair::<T, A>(next.parts()) {
+                Ok(_) if next.multipliers.iter().any(|m| !m.is_finite()) => {
+                    outcome = PairOutcome::Invalid(Test::Overflow);
+                    break;
+                }
                 Ok(valid) => inverse = valid,
                 Err(test) => {
                     outcome = PairOutcome::Invalid(test);
