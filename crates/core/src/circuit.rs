@@ -189,13 +189,14 @@ impl<T: Real> Circuit<T> {
     /// F = M⁻¹, which turns stimuli into responses.
     ///
     /// # Errors
-    /// When M is not valid (a run may leave such a circuit only behind an error).
+    /// When M is not valid (a run may leave such a circuit only behind an error), or so small that M⁻¹ runs over.
     pub fn whitening_matrix(&self) -> Result<Matrix<T>> {
         let mut factor = Factor::new(&self.synapses);
         factor.update(self.parts()).map_err(|test| self.invalid(test))?;
         let mut inverse = Matrix::zeros(self.neurons(), self.neurons());
         factor.invert_into(inverse.as_mut_slice());
-        Ok(inverse)
+        let finite = inverse.as_slice().iter().all(|x| x.is_finite());
+        if finite { Ok(inverse) } else { Err(self.invalid(Test::Overflow)) }
     }
 
     /// The responses to `stimuli`, one stimulus of N numbers after another, with everything frozen.

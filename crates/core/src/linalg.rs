@@ -299,13 +299,30 @@ pub(crate) fn invert_pair<T: Real, A: Arithmetic>(parts: Parts<'_, T>) -> Result
     // eigenvalues with positive real parts when its trace and its determinant are. NaN fails too.
     let tied = parts.feedforward.is_none();
     let first = if tied { a } else { a + d };
-    if first > T::ZERO && determinant > T::ZERO && determinant.is_finite() {
+    let in_range = determinant.is_finite() && reciprocal.is_finite();
+    if first > T::ZERO && determinant > T::ZERO && in_range {
         return Ok(inverse);
     }
-    Err(why_invalid(
-        parts,
-        if tied { Test::Cholesky { pivot: usize::from(first > T::ZERO) } } else { Test::Eigenvalue },
-    ))
+    let eliminated = if in_range { None } else { eliminate_pair([a, b, c, d]) };
+    eliminated.ok_or_else(|| {
+        let test =
+            if tied { Test::Cholesky { pivot: usize::from(first > T::ZERO) } } else { Test::Eigenvalue };
+        why_invalid(parts, test)
+    })
+}
+
+/// The inverse of [a c; b d] by elimination from the larger diagonal entry, for numbers so large or small that
+/// their determinant is out of range; `None` when an eigenvalue has no positive real part.
+#[cold]
+fn eliminate_pair<T: Real>([a, b, c, d]: [T; 4]) -> Option<[T; 4]> {
+    if d.abs() > a.abs() {
+        return eliminate_pair([d, c, b, a]).map(|[d, c, b, a]| [a, b, c, d]);
+    }
+    let (below, right) = (b / a, c / a);
+    let rest = d - below * c;
+    // Since a is the larger one, it decides about the trace; and the determinant is a · rest.
+    let valid = a.is_finite() && rest.is_finite() && a > T::ZERO && d > -a && rest > T::ZERO;
+    valid.then(|| [T::ONE / a + right * (below / rest), -(below / rest), -(right / rest), T::ONE / rest])
 }
 
 /// The test that failed, or the overflow behind it.
