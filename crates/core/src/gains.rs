@@ -18,9 +18,10 @@ pub(crate) fn gain_step<T: Real>(gain: T, rate: T, second_moment: T, target: T) 
 /// Nothing keeps that M positive definite; [`optimal_gains`] does.
 ///
 /// # Errors
-/// When a size does not match, a number is not finite, or `covariance` is not one.
+/// When a size does not match, a number is not finite or runs over, or `covariance` is not one.
 pub fn least_squares_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<Vec<f64>> {
     require_fit(synapses, covariance)?;
+    require_leak(leak)?;
     least_squares_gains_for_root(synapses, &square_root("covariance", covariance)?, leak)
 }
 
@@ -31,7 +32,7 @@ pub(crate) fn least_squares_gains_for_root(synapses: &Matrix, root: &Matrix, lea
     let mut gains =
         (0..k).map(|i| dot(synapses.column(i), spread.column(i)) - leak * gram[(i, i)]).collect::<Vec<_>>();
     solve_semidefinite(Matrix::from_fn(k, k, |i, j| gram[(i, j)] * gram[(i, j)]), &mut gains)?;
-    Ok(gains)
+    if gains.iter().all(|gain| gain.is_finite()) { Ok(gains) } else { Err(out_of_range()) }
 }
 
 /// The gains that minimise the objective f_c(αI + W diag(g) Wᵀ) for a known covariance.
@@ -197,13 +198,7 @@ fn solve_semidefinite(matrix: Matrix, x: &mut [f64]) -> Result<()> {
             return Ok(());
         }
     }
-    let overflow = Error::NotConverged {
-        what: "the eigendecomposition behind the gains",
-        iterations: 0,
-        change: f64::NAN,
-        tolerance: 0.0,
-    };
-    let (values, vectors) = symmetric_eigen(&matrix).ok_or(overflow)?;
+    let (values, vectors) = symmetric_eigen(&matrix).ok_or_else(out_of_range)?;
     let largest = values.last().copied().unwrap_or(0.0);
     let mut solution = vec![0.0; x.len()];
     for (j, &value) in values.iter().enumerate() {
@@ -214,6 +209,12 @@ fn solve_semidefinite(matrix: Matrix, x: &mut [f64]) -> Result<()> {
     }
     x.copy_from_slice(&solution);
     Ok(())
+}
+
+fn out_of_range() -> Error {
+    let reason = "their sizes are so far from those of the covariance and the leak that the gains run over; \
+                  rescale them";
+    Error::Incompatible { argument: "synapses".into(), reason }
 }
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {
