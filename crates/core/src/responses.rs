@@ -207,7 +207,7 @@ impl<T: Real> ConjugateGradients<T> {
         if self.iterate(circuit, factor, s, r).map_err(Unanswered::Invalid)? {
             return Ok(());
         }
-        // Stalled: the preconditioner is too old, or the tolerance below what the precision allows.
+        // Stalled: the preconditioner is too old, or the tolerance below what the precision allows, or the range.
         factor.update(circuit.parts()).map_err(Unanswered::Invalid)?;
         self.refreshed();
         r.copy_from_slice(s);
@@ -215,7 +215,7 @@ impl<T: Real> ConjugateGradients<T> {
         Ok(())
     }
 
-    /// Whether the residual fell below the tolerance within 2N + 20 iterations.
+    /// Whether the residual fell below the tolerance within 2N + 20 iterations and all numbers stayed in range.
     fn iterate(
         &mut self,
         circuit: &Circuit<T>,
@@ -225,9 +225,10 @@ impl<T: Real> ConjugateGradients<T> {
     ) -> Result<bool, Test> {
         r.fill(T::ZERO);
         self.residual.copy_from_slice(s);
-        let goal = self.tolerance * norm(s);
-        if goal == T::ZERO {
-            // Silence, or a stimulus whose square underflows: r = 0 for the one, a direct solve for the other.
+        let length = norm(s);
+        let goal = self.tolerance * length;
+        if kernels::out_of_range(goal * goal) || !length.is_finite() {
+            // Silence, or squares that cannot be told from others: r = 0 for the one, a direct solve for the other.
             return Ok(s.iter().all(|&x| x == T::ZERO));
         }
         self.direction.fill(T::ZERO);
@@ -237,6 +238,9 @@ impl<T: Real> ConjugateGradients<T> {
             self.preconditioned.copy_from_slice(&self.residual);
             factor.solve(&mut self.preconditioned);
             let descent = kernels::inner(&self.residual, &self.preconditioned);
+            if kernels::out_of_range(descent) {
+                return Ok(false);
+            }
             let beta = descent / previous;
             kernels::extend(&mut self.direction, beta, &self.preconditioned);
             apply(circuit, &self.direction, &mut self.image);
