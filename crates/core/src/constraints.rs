@@ -1,6 +1,6 @@
 //! Holds weights at unit length and everything at its sign: the appendix's changes for biological realism.
 
-use crate::kernels::{Arithmetic, dot};
+use crate::kernels::{Arithmetic, dot, out_of_range};
 use crate::real::Real;
 
 /// Δmᵢ = η_m (⟨w_rn,i , w_nr,i⟩ − 1), the multiplier of the unit-norm constraint.
@@ -18,12 +18,26 @@ pub(crate) fn rectify<T: Real>(x: T) -> T {
 /// Rescales weights to unit length. Weights that are all zero have no direction and stay.
 #[inline(always)]
 pub(crate) fn to_unit_length<T: Real, A: Arithmetic>(weights: &mut [T]) {
-    let square = dot::<T, A>(weights, weights);
-    if square == T::ZERO {
-        return;
+    let mut square = dot::<T, A>(weights, weights);
+    if out_of_range(square) {
+        if !to_order_one(weights) {
+            return;
+        }
+        square = dot::<T, A>(weights, weights);
     }
     let scale = T::ONE / square.sqrt();
     for w in weights {
         *w *= scale;
     }
+}
+
+/// Divides weights by the largest of them, so that their squares are in range. Whether there was one.
+#[cold]
+fn to_order_one<T: Real>(weights: &mut [T]) -> bool {
+    let largest = weights.iter().fold(T::ZERO, |most, w| most.max(w.abs()));
+    let found = largest > T::ZERO && weights.iter().all(|w| w.is_finite());
+    if found {
+        weights.iter_mut().for_each(|w| *w /= largest);
+    }
+    found
 }
