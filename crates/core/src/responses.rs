@@ -299,6 +299,9 @@ impl<T: Real> Dynamics<T> {
         }
         let (half, untied) = (T::from_f64(0.5), !circuit.synapses().is_tied());
         let mut rate = T::ONE / eigenvalue_bound(circuit, &mut self.current);
+        if !(rate.is_finite() && rate > T::ZERO) {
+            return Err(Unanswered::Invalid(Test::Overflow));
+        }
         for _ in 0..MOST_HALVINGS {
             match self.settle(circuit, s, r, rate) {
                 Err(Unanswered::Invalid(Test::Dynamics)) if untied => rate *= half,
