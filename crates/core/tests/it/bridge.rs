@@ -54,6 +54,18 @@ pub fn twin_of<T: Real>(circuit: &Circuit<T>) -> twin::Circuit {
     }
 }
 
+/// Every number of a circuit, bit by bit (which double precision holds for either precision).
+pub fn bits<T: Real>(circuit: &Circuit<T>) -> Vec<u64> {
+    let synapses = circuit.synapses();
+    let weights = [synapses.feedback().as_slice(), synapses.feedforward_transposed().as_slice()];
+    let rest = [circuit.gains(), circuit.multipliers(), &[circuit.leak()]];
+    weights.into_iter().chain(rest).flat_map(bits_of).collect()
+}
+
+pub fn bits_of<T: Real>(values: &[T]) -> Vec<u64> {
+    values.iter().map(|x| x.to_f64().to_bits()).collect()
+}
+
 /// A library run with the direct solver: its responses and the circuit it ends with.
 pub fn online(circuit: &Circuit, rules: Rules, stimuli: &twin::Matrix) -> (twin::Matrix, Circuit) {
     let mut run = Online::new(circuit.clone(), rules, &Solver::Direct).unwrap();

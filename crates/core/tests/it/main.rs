@@ -5,8 +5,10 @@
 mod against_twin;
 mod bridge;
 mod equations;
+mod extremes;
 mod golden;
 mod golden_cases;
 mod npz;
+mod properties;
 mod twin;
 mod twin_golden;
