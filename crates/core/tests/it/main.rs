@@ -5,10 +5,12 @@
 mod against_twin;
 mod bridge;
 mod equations;
+mod errors;
 mod extremes;
 mod golden;
 mod golden_cases;
 mod npz;
+mod observers;
 mod properties;
 mod twin;
 mod twin_golden;
