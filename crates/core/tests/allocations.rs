@@ -157,7 +157,9 @@ fn counts(n: usize) -> [usize; 3] {
 
 fn for_each_size(check: impl Fn(usize, usize)) {
     for n in SIZES {
-        counts(n).into_iter().for_each(|k| check(n, k));
+        for k in counts(n) {
+            check(n, k);
+        }
     }
 }
 

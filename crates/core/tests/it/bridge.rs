@@ -185,7 +185,9 @@ pub fn random_covariance(n: usize, rng: &mut Pcg64) -> twin::Matrix {
     let a = normals(n, 2 * n, rng);
     let mut c = twin::matmul(&a, &twin::transpose(&a));
     for (i, row) in c.iter_mut().enumerate() {
-        row.iter_mut().for_each(|x| *x /= n as f64);
+        for x in row.iter_mut() {
+            *x /= n as f64;
+        }
         row[i] += 0.2;
     }
     c

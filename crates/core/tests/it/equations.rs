@@ -517,7 +517,9 @@ fn decayed<'a>(start: &twin::Circuit, seen: impl Iterator<Item = &'a twin::Circu
     for circuit in seen {
         for (i, column) in gap.iter_mut().enumerate() {
             let factor = 1.0 - SYMMETRY_RATE * (circuit.gains[i] + circuit.multipliers[i]);
-            column.iter_mut().for_each(|d| *d *= factor);
+            for d in column {
+                *d *= factor;
+            }
         }
     }
     gap.concat()

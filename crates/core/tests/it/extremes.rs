@@ -78,7 +78,7 @@ fn circuit<T: Extreme>(rng: &mut Pcg64) -> leukos::Result<Circuit<T>> {
     }?;
     let mut gains = Size::draw::<T>(rng).numbers::<T>(k, rng);
     if rng.random_bool(0.8) {
-        gains.iter_mut().for_each(|gain| *gain = gain.abs());
+        gains = gains.iter().map(|gain| gain.abs()).collect();
     }
     let multipliers = Size::draw::<T>(rng).numbers(k, rng);
     let leak = Size::draw::<T>(rng).number::<T>(rng).abs();

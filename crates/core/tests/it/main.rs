@@ -1,6 +1,7 @@
 //! Tests the core from outside: against golden files, against a slow twin, and against the paper's claims.
 
-#![allow(clippy::unwrap_used)]
+// Formulas in comments are plain Unicode.
+#![allow(clippy::unwrap_used, clippy::doc_markdown)]
 
 mod against_twin;
 mod bridge;

@@ -262,7 +262,8 @@ fn threads_do_not_change_a_bit() {
     let one = |seed: u64| {
         let rng = &mut Pcg64::seed_from_u64(seed);
         let (n, k) = (2 + seed as usize % 24, 2 + seed as usize % 30);
-        let start = bridge::circuit::<f64>(&bridge::random_circuit(n, k, seed % 3 != 0, rng)).unwrap();
+        let start =
+            bridge::circuit::<f64>(&bridge::random_circuit(n, k, !seed.is_multiple_of(3), rng)).unwrap();
         let rules = bridge::rules(&bridge::random_options(rng));
         let (responses, online) = bridge::online(&start, rules, &normals(30, n, rng));
         let offline = bridge::offline(&start, rules, &random_covariance(n, rng), 5);
