@@ -191,13 +191,14 @@ impl<T: Real> Circuit<T> {
     /// F = M⁻¹, which turns stimuli into responses.
     ///
     /// # Errors
-    /// When M is not valid (a run may leave such a circuit only behind an error).
+    /// When M is not valid (a run may leave such a circuit only behind an error), or so small that M⁻¹ runs over.
     pub fn whitening_matrix(&self) -> Result<Matrix<T>> {
         let mut factor = Factor::new(&self.synapses);
         factor.update(self.parts()).map_err(|test| self.invalid(test))?;
         let mut inverse = Matrix::zeros(self.neurons(), self.neurons());
         factor.invert_into(inverse.as_mut_slice());
-        Ok(inverse)
+        let finite = inverse.as_slice().iter().all(|x| x.is_finite());
+        if finite { Ok(inverse) } else { Err(self.invalid(Test::Overflow)) }
     }
 
     /// The responses to `stimuli`, one stimulus of N numbers after another, with everything frozen.
@@ -206,6 +207,7 @@ impl<T: Real> Circuit<T> {
     /// When `stimuli` is not a whole number of stimuli, a number is not finite, or the solver fails.
     pub fn respond(&self, stimuli: &[T], solver: &Solver<T>) -> Result<Vec<T>> {
         require_rows("stimuli", stimuli.len(), self.neurons())?;
+        require_finite("stimuli", stimuli)?;
         let mut equilibrium = Equilibrium::new(self, solver)?;
         let mut responses = vec![T::ZERO; stimuli.len()];
         let rows = stimuli.chunks_exact(self.neurons()).zip(responses.chunks_exact_mut(self.neurons()));

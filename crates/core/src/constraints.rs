@@ -1,6 +1,6 @@
 //! Holds weights at unit length and everything at its sign: the appendix's changes for biological realism.
 
-use crate::kernels::{Arithmetic, dot};
+use crate::kernels::{Arithmetic, dot, out_of_range};
 use crate::real::{Number, Real};
 
 /// Δmᵢ = η_m (⟨w_rn,i , w_nr,i⟩ − 1), the multiplier of the unit-norm constraint.
@@ -18,10 +18,31 @@ pub(crate) fn rectify<V: Number>(x: V) -> V {
 /// Rescales weights to unit length. Weights that are all zero have no direction and stay.
 #[inline(always)]
 pub(crate) fn to_unit_length<V: Number, A: Arithmetic>(weights: &mut [V]) {
+    let mut square = dot::<V, A>(weights, weights);
+    if square.any(out_of_range) {
+        to_order_one(weights, square);
+        square = dot::<V, A>(weights, weights);
+    }
     let one = V::Scalar::ONE;
-    let square = dot::<V, A>(weights, weights);
-    let scale = square.map(|square| if square == V::Scalar::ZERO { one } else { one / square.sqrt() });
+    let scale = square.map(|square| if out_of_range(square) { one } else { one / square.sqrt() });
     for w in weights {
         *w = *w * scale;
+    }
+}
+
+/// Divides weights by the largest of them where their squares are out of range, so that they are in range then.
+#[cold]
+#[inline(never)]
+fn to_order_one<V: Number>(weights: &mut [V], square: V) {
+    let mut largest = V::splat(V::Scalar::ZERO);
+    for &w in weights.iter() {
+        largest = largest.zip(w, |most, w| if w.abs() <= most { most } else { w.abs() });
+    }
+    let divisor = square.zip(largest, |square, largest| {
+        let has_direction = largest > V::Scalar::ZERO && largest.is_finite();
+        if out_of_range(square) && has_direction { largest } else { V::Scalar::ONE }
+    });
+    for w in weights {
+        *w = *w / divisor;
     }
 }

@@ -101,6 +101,7 @@ impl<T: Real> Ensemble<T> {
 /// [`WIDTH`] circuits, one in each lane.
 struct Group<T> {
     pair: Pair<Lanes<T>>,
+    factor: PairFactor<Lanes<T>>,
     fallen: Vec<Fallen<T>>,
 }
 
@@ -131,11 +132,14 @@ impl Block {
 
 impl<T: Real> Group<T> {
     fn of(circuits: &[Circuit<T>]) -> Self {
-        let mut pair = Pair::splat(&Pair::idle());
+        let (mut pair, mut factors) = (Pair::splat(&Pair::idle()), [PairFactor::idle(); WIDTH]);
         for (lane, circuit) in circuits.iter().enumerate() {
-            pair.set_lane(lane, &Pair::of(circuit));
+            let state = Pair::of(circuit);
+            pair.set_lane(lane, &state);
+            // A circuit is valid by construction, so there is a factor.
+            factors[lane] = factorise_pair(state.parts()).unwrap_or(PairFactor::idle());
         }
-        Self { pair, fallen: Vec::new() }
+        Self { pair, factor: PairFactor::gather(&factors), fallen: Vec::new() }
     }
 
     /// Takes the circuits that `next` has made invalid out of the group. All by value, because references
@@ -147,23 +151,29 @@ impl<T: Real> Group<T> {
         [state, mut next]: [Pair<Lanes<T>>; 2],
         mut response: [Lanes<T>; 2],
         step: u64,
-    ) -> (Pair<Lanes<T>>, [Lanes<T>; 2]) {
+    ) -> (Pair<Lanes<T>>, PairFactor<Lanes<T>>, [Lanes<T>; 2]) {
+        let mut factors = [PairFactor::idle(); WIDTH];
         for lane in 0..WIDTH {
             if self.fallen.iter().any(|fallen| fallen.lane == lane) {
                 continue;
             }
             let (before, after) = (state.lane(lane), next.lane(lane));
             let unanswered = !response.iter().all(|r| r.0[lane].is_finite());
-            let outcome =
-                if unanswered { Err(Test::Overflow) } else { factorise_pair(after.parts()).map(drop) };
-            let Err(test) = outcome else { continue };
+            let outcome = if unanswered { Err(Test::Overflow) } else { after.examined() };
+            let test = match outcome {
+                Ok(factor) => {
+                    factors[lane] = factor;
+                    continue;
+                }
+                Err(test) => test,
+            };
             if unanswered {
                 response.iter_mut().for_each(|r| r.0[lane] = T::from_f64(f64::NAN));
             }
             self.fallen.push(Fallen { lane, step, test, pair: before });
             next.set_lane(lane, &Pair::idle());
         }
-        (next, response)
+        (next, PairFactor::gather(&factors), response)
     }
 
     /// Those who have fallen say nothing.
@@ -184,20 +194,20 @@ dispatched! {
     ) {
         let rules = *rules;
         let mut state = group.pair;
-        let mut factor = PairFactor::of::<A>(state.parts());
+        let mut factor = group.factor;
         for sample in 0..stimuli.len() / (2 * block.count) {
             let ranges = [block.range(sample, 0), block.range(sample, 1)];
             let stimulus = [Lanes::load(&stimuli[ranges[0].clone()]), Lanes::load(&stimuli[ranges[1].clone()])];
             let (mut response, inputs) = factor.respond::<A>(stimulus, state.weights);
             let mut next = state.stepped::<A>(&rules, &response, &inputs);
             factor = PairFactor::of::<A>(next.parts());
-            let valid = factor.all_valid() && response[0].all_finite() & response[1].all_finite();
+            let valid = factor.all_valid() & all_finite(&response) & all_finite(&next.multipliers);
             if !group.fallen.is_empty() {
                 response = group.silenced(response);
             }
             if !valid {
-                (next, response) = group.without_invalid([state, next], response, block.before + sample as u64);
-                factor = PairFactor::of::<A>(next.parts());
+                let step = block.before + sample as u64;
+                (next, factor, response) = group.without_invalid([state, next], response, step);
             }
             state = next;
             let [first, second] = ranges;
@@ -205,6 +215,7 @@ dispatched! {
             response[1].store(&mut responses[second]);
         }
         group.pair = state;
+        group.factor = factor;
     }
 }
 
@@ -282,12 +293,33 @@ impl<T: Real> Lanes<T> {
     }
 }
 
+#[inline(always)]
+fn all_finite<T: Real>([x, y]: &[Lanes<T>; 2]) -> bool {
+    x.all_finite() & y.all_finite()
+}
+
+impl<T: Real> PairFactor<T> {
+    /// The factor of [`Pair::idle`].
+    fn idle() -> Self {
+        Self { adjugate: [T::ONE, T::ZERO, T::ZERO, T::ONE], reciprocal: T::ONE, minors: [T::ONE; 2] }
+    }
+}
+
 impl<T: Real> PairFactor<Lanes<T>> {
+    fn gather(factors: &[PairFactor<T>; WIDTH]) -> Self {
+        let lanes = |get: &dyn Fn(&PairFactor<T>) -> T| Lanes(std::array::from_fn(|i| get(&factors[i])));
+        Self {
+            adjugate: std::array::from_fn(|j| lanes(&|factor| factor.adjugate[j])),
+            reciprocal: lanes(&|factor| factor.reciprocal),
+            minors: std::array::from_fn(|j| lanes(&|factor| factor.minors[j])),
+        }
+    }
+
     #[inline(always)]
     fn all_valid(&self) -> bool {
         let [first, determinant] = &self.minors;
         first.all_with(determinant, |first, determinant| {
-            (first > T::ZERO) & (determinant > T::ZERO) & (determinant <= T::MAX)
+            (first > T::ZERO) & (determinant >= T::MIN_POSITIVE) & (determinant <= T::MAX)
         })
     }
 }
@@ -315,6 +347,19 @@ impl<T: Real> Number for Lanes<T> {
             *x = f(*x);
         }
         self
+    }
+
+    #[inline(always)]
+    fn zip(mut self, other: Self, f: impl Fn(T, T) -> T) -> Self {
+        for i in 0..WIDTH {
+            self.0[i] = f(self.0[i], other.0[i]);
+        }
+        self
+    }
+
+    #[inline(always)]
+    fn any(self, f: impl Fn(T) -> bool) -> bool {
+        self.0.iter().fold(false, |any, &x| any | f(x))
     }
 }
 

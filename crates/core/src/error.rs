@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use crate::circuit::Circuit;
 use crate::real::Real;
@@ -180,9 +181,19 @@ pub(crate) fn require_length<T>(
 }
 
 pub(crate) fn require_finite<T: Real>(argument: impl Into<Cow<'static, str>>, values: &[T]) -> Result<()> {
-    match values.iter().position(|x| !x.is_finite()) {
+    require_finite_within(argument, values, 0..values.len())
+}
+
+/// The same for some of the values; the error counts from the first of all.
+pub(crate) fn require_finite_within<T: Real>(
+    argument: impl Into<Cow<'static, str>>,
+    values: &[T],
+    range: Range<usize>,
+) -> Result<()> {
+    match values[range.clone()].iter().position(|x| !x.is_finite()) {
         None => Ok(()),
-        Some(index) => {
+        Some(offset) => {
+            let index = range.start + offset;
             Err(Error::NotFinite { argument: argument.into(), index, value: values[index].to_f64() })
         }
     }

@@ -19,9 +19,10 @@ pub(crate) fn gain_step<V: Number, A: Arithmetic>(gain: V, rate: V, excess: V) -
 /// Nothing keeps that M positive definite; [`optimal_gains`] does.
 ///
 /// # Errors
-/// When a size does not match, a number is not finite, or `covariance` is not one.
+/// When a size does not match, a number is not finite or runs over, or `covariance` is not one.
 pub fn least_squares_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<Vec<f64>> {
     require_fit(synapses, covariance)?;
+    require_leak(leak)?;
     least_squares_gains_for_root(synapses, &square_root("covariance", covariance)?, leak)
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn least_squares_gains_for_root(synapses: &Matrix, root: &Matrix, lea
     let mut gains =
         (0..k).map(|i| dot(synapses.column(i), spread.column(i)) - leak * gram[(i, i)]).collect::<Vec<_>>();
     solve_semidefinite(Matrix::from_fn(k, k, |i, j| gram[(i, j)] * gram[(i, j)]), &mut gains)?;
-    Ok(gains)
+    if gains.iter().all(|gain| gain.is_finite()) { Ok(gains) } else { Err(out_of_range()) }
 }
 
 /// The gains that minimise the objective f_c(αI + W diag(g) Wᵀ) for a known covariance.
@@ -56,9 +57,11 @@ pub(crate) struct OptimalGains {
     pub iterations: usize,
 }
 
-/// A step whose predicted gain is below this share of the objective is the last one: after it, Newton's
-/// quadratic convergence has used up the precision.
+/// Steps whose predicted gain is below this share of the objective are the last ones. Newton's quadratic
+/// convergence takes the gradient from 1e-4.5 to 1e-9 with the first and to all the precision there is with
+/// the second; the objective shows neither, being flat to 1e-16 over 1e-8 of the gains.
 const LAST_STEP: f64 = 1e-9;
+const LAST_STEPS: usize = 2;
 const MOST_ITERATIONS: usize = 100;
 
 pub(crate) fn optimise_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<OptimalGains> {
@@ -72,20 +75,18 @@ pub(crate) fn optimise_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) 
     })?;
     let problem = Problem { synapses, covariance, leak };
     let mut point = problem.start()?;
-    let mut decrement = f64::INFINITY;
+    let (mut decrement, mut left) = (f64::INFINITY, LAST_STEPS);
     for iterations in 0..MOST_ITERATIONS {
         let newton = problem.newton_step(&point)?;
         decrement = newton.decrement;
-        if decrement <= f64::EPSILON * point.objective {
-            return Ok(OptimalGains { gains: point.gains, iterations });
-        }
         let last = decrement <= LAST_STEP * point.objective;
         let Some(next) = problem.line_search(&point, &newton, last) else {
             // No step lowers the objective any more: this is the minimum to working precision.
             return Ok(OptimalGains { gains: point.gains, iterations });
         };
         point = next;
-        if last {
+        left -= usize::from(last);
+        if left == 0 {
             return Ok(OptimalGains { gains: point.gains, iterations: iterations + 1 });
         }
     }
@@ -173,7 +174,7 @@ impl Problem<'_> {
         for _ in 0..60 {
             let gains = point.gains.iter().zip(&newton.step).map(|(g, step)| g + size * step).collect();
             if let Some(next) = self.at(gains) {
-                // The last step gains less than the objective can resolve, so it is only kept feasible.
+                // The last steps gain less than the objective can resolve, so they are only kept feasible.
                 if last || next.objective <= point.objective - 1e-4 * size * newton.decrement {
                     return Some(next);
                 }
@@ -198,13 +199,7 @@ fn solve_semidefinite(matrix: Matrix, x: &mut [f64]) -> Result<()> {
             return Ok(());
         }
     }
-    let overflow = Error::NotConverged {
-        what: "the eigendecomposition behind the gains",
-        iterations: 0,
-        change: f64::NAN,
-        tolerance: 0.0,
-    };
-    let (values, vectors) = symmetric_eigen(&matrix).ok_or(overflow)?;
+    let (values, vectors) = symmetric_eigen(&matrix).ok_or_else(out_of_range)?;
     let largest = values.last().copied().unwrap_or(0.0);
     let mut solution = vec![0.0; x.len()];
     for (j, &value) in values.iter().enumerate() {
@@ -215,6 +210,12 @@ fn solve_semidefinite(matrix: Matrix, x: &mut [f64]) -> Result<()> {
     }
     x.copy_from_slice(&solution);
     Ok(())
+}
+
+fn out_of_range() -> Error {
+    let reason = "their sizes are so far from those of the covariance and the leak that the gains run over; \
+                  rescale them";
+    Error::Incompatible { argument: "synapses".into(), reason }
 }
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {

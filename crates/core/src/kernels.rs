@@ -123,6 +123,12 @@ pub(crate) fn dot<V: Number, A: Arithmetic>(x: &[V], y: &[V]) -> V {
     dots::<V, A, 1>([x], y)[0]
 }
 
+/// Whether a sum of squares ran over, or is so small that it has lost digits. A NaN is out of range too.
+#[inline(always)]
+pub(crate) fn out_of_range<T: Real>(square: T) -> bool {
+    !(square.is_finite() && square * T::EPSILON > T::ZERO)
+}
+
 /// `out += Σ factorᵢ cᵢ` over several columns.
 #[inline(always)]
 pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(

@@ -217,7 +217,7 @@ impl<T: Real> Learner<T> {
     }
 
     fn adopt_next(&mut self) -> Result<()> {
-        let certificate = match self.equilibrium.follow(&self.next) {
+        let certificate = match self.follow_next() {
             Ok(certificate) => certificate,
             Err(test) => {
                 let error = self.diverged(test);
@@ -231,6 +231,14 @@ impl<T: Real> Learner<T> {
             *step = self.steps + 1;
         }
         Ok(())
+    }
+
+    /// M shows everything that runs over but the multipliers, which it does not contain.
+    fn follow_next(&mut self) -> Result<Certificate, Test> {
+        if self.next.multipliers().iter().any(|m| !m.is_finite()) {
+            return Err(Test::Overflow);
+        }
+        self.equilibrium.follow(&self.next)
     }
 
     /// Goes back to the last valid circuit, so that the run remains usable after an error.

@@ -109,9 +109,9 @@ impl<T: Real> Offline<T> {
             return Err(Error::shape("presented", expected, context.to_string()));
         }
         for (done, &context) in presented.iter().enumerate() {
-            for _ in 0..steps {
+            for step in 1..=steps {
                 if self.step(context, observer)? {
-                    return Ok(done);
+                    return Ok(done + usize::from(step == steps));
                 }
             }
         }

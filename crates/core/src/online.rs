@@ -1,7 +1,7 @@
 //! Runs a circuit on a stream of stimuli: Algorithms 1 and 3 and everything that learns from samples.
 
 use crate::circuit::{Circuit, require_rows};
-use crate::error::{Error, Result, Test, require_finite};
+use crate::error::{Error, Result, Test, require_finite_within};
 use crate::learn::{Drive, Learner};
 use crate::observe::{Observer, Shown, Step};
 use crate::pair::{Pair, PairOutcome, advance_pair};
@@ -77,6 +77,7 @@ impl<T: Real> Online<T> {
         for (row, (stimulus, response)) in
             stimuli.chunks_exact(n).zip(responses.chunks_exact_mut(n)).enumerate()
         {
+            require_finite_within("stimuli", stimuli, row * n..(row + 1) * n)?;
             if self.step(stimulus, response, observer)? {
                 return Ok(row + 1);
             }
@@ -84,9 +85,8 @@ impl<T: Real> Online<T> {
         Ok(rows)
     }
 
-    /// One stimulus; whether the observer wants to stop.
+    /// One finite stimulus; whether the observer wants to stop.
     fn step(&mut self, stimulus: &[T], response: &mut [T], observer: &mut impl Observer<T>) -> Result<bool> {
-        require_finite("stimuli", stimulus)?;
         self.learner.respond(stimulus, response)?;
         let circuit = &self.learner.circuit;
         let shown = Shown::Stimulus { stimulus, response };
@@ -124,12 +124,12 @@ impl<T: Real> Online<T> {
         // Whoever watches sees the circuit before each update, so a watched run is handed out row by row.
         let rows = if observes(observer) { 1 } else { (stimuli.len() / 2).max(1) };
         let mut total = 0;
-        for (stimuli, responses) in stimuli.chunks(2 * rows).zip(responses.chunks_mut(2 * rows)) {
+        for (block, responses) in stimuli.chunks(2 * rows).zip(responses.chunks_mut(2 * rows)) {
             let mut pair = Pair::of(&self.learner.circuit);
-            let (answered, outcome) = advance_pair(&mut pair, &self.learner.rules, stimuli, responses);
+            let (answered, outcome) = advance_pair(&mut pair, &self.learner.rules, block, responses);
             let mut stop = false;
             if observes(observer) && !matches!(outcome, PairOutcome::Unanswered) {
-                let shown = Shown::Stimulus { stimulus: stimuli, response: responses };
+                let shown = Shown::Stimulus { stimulus: block, response: responses };
                 let (index, circuit) = (self.learner.steps, &self.learner.circuit);
                 stop = observer.see(&Step { index, circuit, shown }).is_break();
             }
@@ -141,7 +141,7 @@ impl<T: Real> Online<T> {
                 PairOutcome::Done => {}
                 PairOutcome::Invalid(test) => return Err(self.learner.diverged(test)),
                 PairOutcome::Unanswered => {
-                    require_finite("stimuli", &stimuli[2 * answered..2 * answered + 2])?;
+                    require_finite_within("stimuli", stimuli, 2 * total..2 * total + 2)?;
                     return Err(self.learner.diverged(Test::Overflow));
                 }
             }

@@ -17,9 +17,9 @@ use crate::rules::Rules;
 #[derive(Clone, Copy)]
 pub(crate) struct PairFactor<V> {
     /// By columns, like every matrix.
-    adjugate: [V; 4],
+    pub adjugate: [V; 4],
     /// One over the determinant.
-    reciprocal: V,
+    pub reciprocal: V,
     /// What must be positive for M to be valid.
     pub minors: [V; 2],
 }
@@ -59,11 +59,22 @@ impl<V: Number> PairFactor<V> {
 }
 
 impl<T: Real> PairFactor<T> {
-    /// A NaN is not valid, either.
+    /// Whether M is valid and its determinant in range. A NaN is neither.
     #[inline(always)]
     fn is_valid(&self) -> bool {
         let [first, determinant] = self.minors;
-        first > T::ZERO && determinant > T::ZERO && determinant.is_finite()
+        first > T::ZERO && determinant >= T::MIN_POSITIVE && determinant <= T::MAX
+    }
+
+    /// The same M computed from M / c, where c is its larger diagonal entry: the determinant of a valid M that is
+    /// far from 1 can be out of range although M⁻¹ is not.
+    fn rescaled(&self) -> Self {
+        let [d, b, c, a] = self.adjugate;
+        let scale = a.abs().max(d.abs());
+        let [a, b, c, d] = [a / scale, b / scale, c / scale, d / scale];
+        let determinant = a * d - b * c;
+        let reciprocal = T::ONE / determinant / scale;
+        Self { adjugate: [d, b, c, a], reciprocal, minors: [self.minors[0], determinant] }
     }
 
     #[cold]
@@ -85,7 +96,12 @@ dispatched! {
     /// The factor of a valid M.
     pub(crate) fn factorise_pair<T, A>(parts: Parts<'_, T>) -> Result<PairFactor<T>, Test> {
         let factor = PairFactor::of::<A>(parts);
-        if factor.is_valid() { Ok(factor) } else { Err(factor.failed_test(parts)) }
+        if factor.is_valid() {
+            return Ok(factor);
+        }
+        let rescaled = factor.rescaled();
+        let valid = rescaled.is_valid() && rescaled.reciprocal.is_finite();
+        if valid { Ok(rescaled) } else { Err(factor.failed_test(parts)) }
     }
 }
 
@@ -179,11 +195,13 @@ impl<V: Number> Pair<V> {
 }
 
 impl<T: Real> Pair<T> {
+    /// The factor of a state that has failed a quick look, or the test that it fails.
     /// By value, because a reference would keep the state of the hot loop out of registers.
     #[cold]
     #[inline(never)]
-    fn invalid(self) -> PairOutcome {
-        factorise_pair(self.parts()).map_or_else(PairOutcome::Invalid, |_| PairOutcome::Done)
+    pub fn examined(self) -> Result<PairFactor<T>, Test> {
+        // M shows everything that runs over but the multipliers, which it does not contain.
+        if finite(self.multipliers) { factorise_pair(self.parts()) } else { Err(Test::Overflow) }
     }
 }
 
@@ -198,7 +216,10 @@ dispatched! {
         pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
     ) -> (usize, PairOutcome) {
         let (rules, mut state) = (*rules, *pair);
-        let mut factor = PairFactor::of::<A>(state.parts());
+        let mut factor = match factorise_pair(state.parts()) {
+            Ok(factor) => factor,
+            Err(test) => return (0, PairOutcome::Invalid(test)),
+        };
         let mut outcome = PairOutcome::Done;
         let mut answered = 0;
         for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
@@ -210,9 +231,14 @@ dispatched! {
             *out = response;
             let next = state.stepped::<A>(&rules, &response, &inputs);
             factor = PairFactor::of::<A>(next.parts());
-            if !factor.is_valid() {
-                outcome = next.invalid();
-                break;
+            if !(factor.is_valid() & finite(next.multipliers)) {
+                match next.examined() {
+                    Ok(examined) => factor = examined,
+                    Err(test) => {
+                        outcome = PairOutcome::Invalid(test);
+                        break;
+                    }
+                }
             }
             state = next;
             answered += 1;

@@ -37,6 +37,8 @@ pub trait Real:
     const EPSILON: Self;
     /// The largest finite number.
     const MAX: Self;
+    /// The smallest positive number with all its digits.
+    const MIN_POSITIVE: Self;
 
     /// The nearest number to `value`.
     fn from_f64(value: f64) -> Self;
@@ -83,6 +85,12 @@ mod sealed {
 
         /// Applies `f` to the number of every circuit.
         fn map(self, f: impl Fn(Self::Scalar) -> Self::Scalar) -> Self;
+
+        /// Applies `f` to two numbers of every circuit.
+        fn zip(self, other: Self, f: impl Fn(Self::Scalar, Self::Scalar) -> Self::Scalar) -> Self;
+
+        /// Whether `f` holds for the number of any circuit.
+        fn any(self, f: impl Fn(Self::Scalar) -> bool) -> bool;
     }
 }
 
@@ -103,6 +111,14 @@ macro_rules! real {
             fn map(self, f: impl Fn(Self) -> Self) -> Self {
                 f(self)
             }
+            #[inline(always)]
+            fn zip(self, other: Self, f: impl Fn(Self, Self) -> Self) -> Self {
+                f(self, other)
+            }
+            #[inline(always)]
+            fn any(self, f: impl Fn(Self) -> bool) -> bool {
+                f(self)
+            }
         }
 
         impl Real for $t {
@@ -110,6 +126,7 @@ macro_rules! real {
             const ONE: Self = 1.0;
             const EPSILON: Self = $t::EPSILON;
             const MAX: Self = $t::MAX;
+            const MIN_POSITIVE: Self = $t::MIN_POSITIVE;
 
             #[inline(always)]
             fn from_f64(value: f64) -> Self {

@@ -1,7 +1,7 @@
 //! Finds the responses: the equilibrium r = M⁻¹s of the recurrent dynamics, Eq. (6).
 
 use crate::circuit::Circuit;
-use crate::error::{Error, Result, Test, require_finite, require_length, require_positive};
+use crate::error::{Error, Result, Test, require_positive};
 use crate::kernels;
 use crate::linalg::Factor;
 use crate::real::Real;
@@ -107,10 +107,8 @@ impl<T: Real> Equilibrium<T> {
         Ok(())
     }
 
-    /// Answers one stimulus with a frozen circuit.
+    /// Answers one finite stimulus with a frozen circuit.
     pub fn respond(&mut self, circuit: &Circuit<T>, stimulus: &[T], response: &mut [T]) -> Result<()> {
-        require_length("stimulus", stimulus, circuit.neurons(), "one for each neuron")?;
-        require_finite("stimuli", stimulus)?;
         self.answer(circuit, stimulus, response).map_err(|unanswered| match unanswered {
             Unanswered::Invalid(test) => circuit.invalid(test),
             Unanswered::Unsettled { iterations, change, tolerance } => {
@@ -222,7 +220,7 @@ impl<T: Real> ConjugateGradients<T> {
         if self.iterate(circuit, s, r).map_err(Unanswered::Invalid)? {
             return Ok(());
         }
-        // Stalled: the preconditioner is too old, or the tolerance below what the precision allows.
+        // Stalled: the preconditioner is too old, or the tolerance below what the precision allows, or the range.
         factor.update(circuit.parts()).map_err(Unanswered::Invalid)?;
         self.replace(factor);
         r.copy_from_slice(s);
@@ -231,14 +229,15 @@ impl<T: Real> ConjugateGradients<T> {
         Ok(())
     }
 
-    /// Whether the residual fell below the tolerance within 2N + 20 iterations.
+    /// Whether the residual fell below the tolerance within 2N + 20 iterations and all numbers stayed in range.
     fn iterate(&mut self, circuit: &Circuit<T>, s: &[T], r: &mut [T]) -> Result<bool, Test> {
         r.fill(T::ZERO);
         self.inputs.fill(T::ZERO);
         self.residual.copy_from_slice(s);
-        let goal = self.tolerance * norm(s);
-        if goal == T::ZERO {
-            // Silence, or a stimulus whose square underflows: r = 0 for the one, a direct solve for the other.
+        let length = norm(s);
+        let goal = self.tolerance * length;
+        if kernels::out_of_range(goal * goal) || !length.is_finite() {
+            // Silence, or squares that cannot be told from others: r = 0 for the one, a direct solve for the other.
             return Ok(s.iter().all(|&x| x == T::ZERO));
         }
         self.direction.fill(T::ZERO);
@@ -247,6 +246,9 @@ impl<T: Real> ConjugateGradients<T> {
             self.latest += self.iteration_cost;
             kernels::apply_symmetric(&self.earlier_inverse, &self.residual, &mut self.preconditioned);
             let descent = kernels::inner(&self.residual, &self.preconditioned);
+            if kernels::out_of_range(descent) {
+                return Ok(false);
+            }
             kernels::extend(&mut self.direction, descent / previous, &self.preconditioned);
             kernels::recurrent(circuit.parts(), &self.direction, &mut self.own_inputs, &mut self.current);
             let curvature = kernels::inner(&self.direction, &self.current);
@@ -305,11 +307,17 @@ impl<T: Real> Dynamics<T> {
         if let Some(rate) = self.rate {
             return self.settle(circuit, s, r, rate);
         }
+        let (half, untied) = (T::from_f64(0.5), !circuit.synapses().is_tied());
         let mut rate = T::ONE / eigenvalue_bound(circuit, &mut self.current);
+        if !(rate.is_finite() && rate > T::ZERO) {
+            return Err(Unanswered::Invalid(Test::Overflow));
+        }
         for _ in 0..MOST_HALVINGS {
             match self.settle(circuit, s, r, rate) {
-                Err(Unanswered::Invalid(Test::Dynamics)) if !circuit.synapses().is_tied() => {
-                    rate *= T::from_f64(0.5);
+                Err(Unanswered::Invalid(Test::Dynamics)) if untied => rate *= half,
+                // On the verge of stability a loop neither settles nor runs away; half that rate is well inside.
+                Err(Unanswered::Unsettled { .. }) if untied => {
+                    return self.settle(circuit, s, r, half * rate);
                 }
                 outcome => return outcome,
             }

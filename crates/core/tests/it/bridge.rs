@@ -1,7 +1,8 @@
 //! Carries circuits and options from the slow twin to the library and back, and draws random ones.
 
 use leukos::{
-    Circuit, GainRule, Matrix, MultiplierRule, Order, Real, Rules, Sign, SynapseRule, Synapses, UnitNorm,
+    Circuit, GainRule, Matrix, MultiplierRule, Offline, OfflineGains, Online, Order, Real, Rules, Sign,
+    Solver, SynapseRule, Synapses, UnitNorm,
 };
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -39,6 +40,47 @@ pub fn circuit<T: Real>(twin: &twin::Circuit) -> leukos::Result<Circuit<T>> {
     };
     let circuit = Circuit::new(synapses, cast(&twin.gains), T::from_f64(twin.leak))?;
     if twin.multipliers.is_empty() { Ok(circuit) } else { circuit.with_multipliers(cast(&twin.multipliers)) }
+}
+
+/// The twin's circuit for the library's.
+pub fn twin_of<T: Real>(circuit: &Circuit<T>) -> twin::Circuit {
+    let synapses = circuit.synapses();
+    twin::Circuit {
+        feedback: nested(synapses.feedback()),
+        feedforward: (!synapses.is_tied()).then(|| nested(&synapses.feedforward_transposed().transpose())),
+        gains: wide(circuit.gains()),
+        multipliers: wide(circuit.multipliers()),
+        leak: circuit.leak().to_f64(),
+    }
+}
+
+/// Every number of a circuit, bit by bit (which double precision holds for either precision).
+pub fn bits<T: Real>(circuit: &Circuit<T>) -> Vec<u64> {
+    let synapses = circuit.synapses();
+    let weights = [synapses.feedback().as_slice(), synapses.feedforward_transposed().as_slice()];
+    let rest = [circuit.gains(), circuit.multipliers(), &[circuit.leak()]];
+    weights.into_iter().chain(rest).flat_map(bits_of).collect()
+}
+
+pub fn bits_of<T: Real>(values: &[T]) -> Vec<u64> {
+    values.iter().map(|x| x.to_f64().to_bits()).collect()
+}
+
+/// A library run with the direct solver: its responses and the circuit it ends with.
+pub fn online(circuit: &Circuit, rules: Rules, stimuli: &twin::Matrix) -> (twin::Matrix, Circuit) {
+    let mut run = Online::new(circuit.clone(), rules, &Solver::Direct).unwrap();
+    let mut responses = vec![0.0; stimuli.len() * circuit.neurons()];
+    run.advance(&flat::<f64>(stimuli), &mut responses, &mut ()).unwrap();
+    let rows = responses.chunks_exact(circuit.neurons()).map(<[f64]>::to_vec).collect();
+    (rows, run.into_circuit().unwrap())
+}
+
+/// The circuit after some steps on one covariance.
+pub fn offline(circuit: &Circuit, rules: Rules, covariance: &twin::Matrix, steps: usize) -> Circuit {
+    let covariances = vec![square(covariance)];
+    let mut run = Offline::new(circuit.clone(), rules, covariances, OfflineGains::Rule).unwrap();
+    run.advance(&[0], steps, &mut ()).unwrap();
+    run.into_circuit()
 }
 
 pub fn rules<T: Real>(options: &twin::Options) -> Rules<T> {
@@ -143,8 +185,24 @@ pub fn random_covariance(n: usize, rng: &mut Pcg64) -> twin::Matrix {
     let a = normals(n, 2 * n, rng);
     let mut c = twin::matmul(&a, &twin::transpose(&a));
     for (i, row) in c.iter_mut().enumerate() {
-        row.iter_mut().for_each(|x| *x /= n as f64);
+        for x in row.iter_mut() {
+            *x /= n as f64;
+        }
         row[i] += 0.2;
     }
     c
+}
+
+/// 2N stimuli whose second moment is exactly C: ±√N times each column of `C^½`.
+pub fn sigma_points(covariance: &twin::Matrix) -> twin::Matrix {
+    let size = (covariance.len() as f64).sqrt();
+    let root = twin::square_root(covariance);
+    let signed = |sign: f64| root.iter().map(move |row| row.iter().map(|x| sign * size * x).collect());
+    signed(1.0).chain(signed(-1.0)).collect()
+}
+
+/// a − b.
+pub fn minus(a: &[f64], b: &[f64]) -> Vec<f64> {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }

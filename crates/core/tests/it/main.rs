@@ -1,11 +1,19 @@
 //! Tests the core from outside: against golden files, against a slow twin, and against the paper's claims.
 
+// Formulas in comments are plain Unicode.
+#![allow(clippy::unwrap_used, clippy::doc_markdown)]
+
 mod against_twin;
 mod bridge;
 mod contexts;
 mod ensemble;
+mod equations;
+mod errors;
+mod extremes;
 mod golden;
 mod golden_cases;
 mod npz;
+mod observers;
+mod properties;
 mod twin;
 mod twin_golden;

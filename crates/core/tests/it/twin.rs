@@ -386,7 +386,7 @@ pub fn whitening_error(m: &Matrix, c: &Matrix) -> f64 {
 }
 
 /// `C_rr` = M⁻¹CM⁻ᵀ, the covariance of r = M⁻¹s.
-fn response_covariance(m: &Matrix, c: &Matrix) -> Matrix {
+pub fn response_covariance(m: &Matrix, c: &Matrix) -> Matrix {
     let inverse = inverse(m);
     matmul(&matmul(&inverse, c), &transpose(&inverse))
 }
@@ -403,7 +403,7 @@ fn pairs(a: &[f64], b: &[f64]) -> impl Iterator<Item = (f64, f64)> {
 }
 
 /// ⟨a, b⟩.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     pairs(a, b).map(|(x, y)| x * y).sum()
 }
 
@@ -418,7 +418,7 @@ fn hadamard(a: &[f64], b: &[f64]) -> Vec<f64> {
 }
 
 /// max|aᵢ|, or NaN when some entry is NaN, so that nothing broken passes for small.
-fn largest_magnitude(a: &[f64]) -> f64 {
+pub fn largest_magnitude(a: &[f64]) -> f64 {
     let larger = |x: f64, y: f64| if y > x || y.is_nan() { y } else { x };
     a.iter().map(|x| x.abs()).fold(0.0, larger)
 }
@@ -440,7 +440,7 @@ fn to_unit_length(a: &[f64]) -> Vec<f64> {
 }
 
 /// Column i.
-fn column(a: &Matrix, i: usize) -> Vec<f64> {
+pub fn column(a: &Matrix, i: usize) -> Vec<f64> {
     a.iter().map(|row| row[i]).collect()
 }
 
@@ -450,7 +450,7 @@ fn square(size: usize, entry: impl Fn(usize, usize) -> f64) -> Matrix {
 }
 
 /// I.
-fn identity(size: usize) -> Matrix {
+pub fn identity(size: usize) -> Matrix {
     square(size, |a, b| if a == b { 1.0 } else { 0.0 })
 }
 
@@ -472,12 +472,12 @@ pub fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
 }
 
 /// A − B.
-fn subtract(a: &Matrix, b: &Matrix) -> Matrix {
+pub fn subtract(a: &Matrix, b: &Matrix) -> Matrix {
     a.iter().zip(b).map(|(row, other)| pairs(row, other).map(|(x, y)| x - y).collect()).collect()
 }
 
 /// The sum of the diagonal.
-fn trace(a: &Matrix) -> f64 {
+pub fn trace(a: &Matrix) -> f64 {
     (0..a.len()).map(|i| a[i][i]).sum()
 }
 
