@@ -117,6 +117,35 @@ fn sum_of_strands<V: Number>(s: [V; LANES]) -> V {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
+/// The products ⟨xᵢ, yᵢ⟩ of four pairs of neighbouring columns, from column `first` on; bit for bit those of [`dot`].
+#[inline(always)]
+pub(crate) fn four_dots<V: Number, A: Arithmetic>(x: &[V], y: &[V], rows: usize, first: usize) -> [V; 4] {
+    let zero = V::splat(V::Scalar::ZERO);
+    let (x, y) = (four_columns(x, rows, first), four_columns(y, rows, first));
+    let blocks = rows / LANES;
+    let mut products = [zero; 4];
+    if blocks > 0 {
+        let x_blocks = x.map(|column| &column.as_chunks::<LANES>().0[..blocks]);
+        let y_blocks = y.map(|column| &column.as_chunks::<LANES>().0[..blocks]);
+        let mut strands = [[zero; LANES]; 4];
+        for b in 0..blocks {
+            for c in 0..4 {
+                fuse::<V, A, LANES>(&mut strands[c], &x_blocks[c][b], &y_blocks[c][b]);
+            }
+        }
+        let strands = std::hint::black_box(strands);
+        for c in 0..4 {
+            products[c] = sum_of_strands(strands[c]);
+        }
+    }
+    for c in 0..4 {
+        for (&x, &y) in x[c][blocks * LANES..].iter().zip(&y[c][blocks * LANES..]) {
+            products[c] = A::mul_add(x, y, products[c]);
+        }
+    }
+    products
+}
+
 /// The product ⟨x, y⟩.
 #[inline(always)]
 pub(crate) fn dot<V: Number, A: Arithmetic>(x: &[V], y: &[V]) -> V {
@@ -168,7 +197,17 @@ pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
 /// `out = keep · x + take · y`.
 #[inline(always)]
 pub(crate) fn blend<V: Number, A: Arithmetic>(out: &mut [V], keep: V, x: &[V], take: V, y: &[V]) {
-    for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+    let (out_blocks, out_tail) = out.as_chunks_mut::<LANES>();
+    let (x_blocks, x_tail) = x.as_chunks::<LANES>();
+    let (y_blocks, y_tail) = y.as_chunks::<LANES>();
+    for ((out, x), y) in out_blocks.iter_mut().zip(x_blocks).zip(y_blocks) {
+        let mut blended = *x;
+        for l in 0..LANES {
+            blended[l] = A::mul_add(keep, x[l], take * y[l]);
+        }
+        *out = blended;
+    }
+    for ((out, &x), &y) in out_tail.iter_mut().zip(x_tail).zip(y_tail) {
         *out = A::mul_add(keep, x, take * y);
     }
 }

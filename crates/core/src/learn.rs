@@ -8,7 +8,7 @@ use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::constraints::{multiplier_step, rectify, to_unit_length};
 use crate::error::{Diverged, Error, Result, Test};
 use crate::gains::gain_step;
-use crate::kernels::{Arithmetic, add_columns, blend, column, dispatched, dot};
+use crate::kernels::{Arithmetic, add_columns, blend, column, dispatched, dot, four_dots};
 use crate::real::{Number, Real};
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
 use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
@@ -93,36 +93,53 @@ pub(crate) fn step_parts<V: Number, A: Arithmetic>(
     from: Parts<'_, V>,
     mut to: PartsMut<'_, V>,
 ) {
-    let n = from.neurons;
-    for i in 0..from.gains.len() {
-        let (back, forth) = (column(from.feedback, n, i), column(from.listening(), n, i));
-        let overlap = dot::<V, A>(back, forth);
-        let target = if let UnitNorm::Multiplier { .. } = rules.unit_norm {
-            V::splat(V::Scalar::ONE)
-        } else {
-            overlap
-        };
-        let excess = drive.excess::<A>(i, forth, from.gains.len(), target);
-        let (old, new) = (from.gains[i], new_gain::<V, A>(rules, from.gains[i], excess));
-        to.gains[i] = new;
-
-        let SynapseRule::Hebbian { rate } = rules.synapses else { continue };
-        let multiplier = new_multiplier::<V, A>(rules, from.multipliers[i], overlap);
-        to.multipliers[i] = multiplier;
-        let (gain, multiplier) = match rules.order {
-            Order::Sequential => (new, multiplier),
-            Order::Concurrent => (old, from.multipliers[i]),
-        };
-        let decay = if let UnitNorm::Multiplier { .. } = rules.unit_norm { gain + multiplier } else { gain };
-        let (keep, take) = hebbian_step::<V, A>(V::splat(rate), drive.emitted(old, gain), decay);
-        let weights = &mut to.feedback[i * n..(i + 1) * n];
-        drive.blend_into::<A>(i, weights, keep, back, take);
-        constrain::<V, A>(rules, weights);
-        if let Some(feedforward) = &mut to.feedforward {
-            let weights = &mut feedforward[i * n..(i + 1) * n];
-            drive.blend_into::<A>(i, weights, keep, forth, take);
-            constrain::<V, A>(rules, weights);
+    let (n, k) = (from.neurons, from.gains.len());
+    let fours = k / 4 * 4;
+    for first in (0..fours).step_by(4) {
+        let overlaps = four_dots::<V, A>(from.feedback, from.listening(), n, first);
+        for c in 0..4 {
+            step_interneuron::<V, A>(rules, drive, from, &mut to, (first + c, overlaps[c]));
         }
+    }
+    for i in fours..k {
+        let overlap = dot::<V, A>(column(from.feedback, n, i), column(from.listening(), n, i));
+        step_interneuron::<V, A>(rules, drive, from, &mut to, (i, overlap));
+    }
+}
+
+/// The step of interneuron i, whose weights overlap by ⟨w_nr,i , w_rn,i⟩ = ‖wᵢ‖² when tied.
+#[inline(always)]
+fn step_interneuron<V: Number, A: Arithmetic>(
+    rules: &Rules<V::Scalar>,
+    drive: Drive<'_, V>,
+    from: Parts<'_, V>,
+    to: &mut PartsMut<'_, V>,
+    (i, overlap): (usize, V),
+) {
+    let n = from.neurons;
+    let (back, forth) = (column(from.feedback, n, i), column(from.listening(), n, i));
+    let target =
+        if let UnitNorm::Multiplier { .. } = rules.unit_norm { V::splat(V::Scalar::ONE) } else { overlap };
+    let excess = drive.excess::<A>(i, forth, from.gains.len(), target);
+    let (old, new) = (from.gains[i], new_gain::<V, A>(rules, from.gains[i], excess));
+    to.gains[i] = new;
+
+    let SynapseRule::Hebbian { rate } = rules.synapses else { return };
+    let multiplier = new_multiplier::<V, A>(rules, from.multipliers[i], overlap);
+    to.multipliers[i] = multiplier;
+    let (gain, multiplier) = match rules.order {
+        Order::Sequential => (new, multiplier),
+        Order::Concurrent => (old, from.multipliers[i]),
+    };
+    let decay = if let UnitNorm::Multiplier { .. } = rules.unit_norm { gain + multiplier } else { gain };
+    let (keep, take) = hebbian_step::<V, A>(V::splat(rate), drive.emitted(old, gain), decay);
+    let weights = &mut to.feedback[i * n..(i + 1) * n];
+    drive.blend_into::<A>(i, weights, keep, back, take);
+    constrain::<V, A>(rules, weights);
+    if let Some(feedforward) = &mut to.feedforward {
+        let weights = &mut feedforward[i * n..(i + 1) * n];
+        drive.blend_into::<A>(i, weights, keep, forth, take);
+        constrain::<V, A>(rules, weights);
     }
 }
 
