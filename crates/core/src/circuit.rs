@@ -299,7 +299,7 @@ pub(crate) struct PartsMut<'a, V> {
 
 /// The number of rows of `neurons` numbers in a block of `length` numbers.
 pub(crate) fn require_rows(argument: &'static str, length: usize, neurons: usize) -> Result<usize> {
-    if length % neurons == 0 {
+    if length.is_multiple_of(neurons) {
         return Ok(length / neurons);
     }
     let expected = format!("a multiple of {neurons} numbers (one for each neuron)");

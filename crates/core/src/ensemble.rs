@@ -105,6 +105,9 @@ struct Group<T> {
     fallen: Vec<Fallen<T>>,
 }
 
+/// The next state, its factor and the responses, without those that have just fallen.
+type Survivors<T> = (Pair<Lanes<T>>, PairFactor<Lanes<T>>, [Lanes<T>; 2]);
+
 /// A circuit that has diverged, and its last valid state.
 struct Fallen<T> {
     lane: usize,
@@ -151,7 +154,7 @@ impl<T: Real> Group<T> {
         [state, mut next]: [Pair<Lanes<T>>; 2],
         mut response: [Lanes<T>; 2],
         step: u64,
-    ) -> (Pair<Lanes<T>>, PairFactor<Lanes<T>>, [Lanes<T>; 2]) {
+    ) -> Survivors<T> {
         let mut factors = [PairFactor::idle(); WIDTH];
         for lane in 0..WIDTH {
             if self.fallen.iter().any(|fallen| fallen.lane == lane) {

@@ -32,9 +32,16 @@ pub(crate) fn least_squares_gains_for_root(synapses: &Matrix, root: &Matrix, lea
     let spread = product(root.view(), synapses.view());
     let mut gains =
         (0..k).map(|i| dot(synapses.column(i), spread.column(i)) - leak * gram[(i, i)]).collect::<Vec<_>>();
-    solve_semidefinite(Matrix::from_fn(k, k, |i, j| gram[(i, j)] * gram[(i, j)]), &mut gains)?;
+    solve_semidefinite(&Matrix::from_fn(k, k, |i, j| gram[(i, j)] * gram[(i, j)]), &mut gains)?;
     if gains.iter().all(|gain| gain.is_finite()) { Ok(gains) } else { Err(out_of_range()) }
 }
+
+/// Steps whose predicted gain is below this share of the objective are the last ones. Newton's quadratic
+/// convergence takes the gradient from 1e-4.5 to 1e-9 with the first and to all the precision there is with
+/// the second; the objective shows neither, being flat to 1e-16 over 1e-8 of the gains.
+const LAST_STEP: f64 = 1e-9;
+const LAST_STEPS: usize = 2;
+const MOST_ITERATIONS: usize = 100;
 
 /// The gains that minimise the objective f_c(αI + W diag(g) Wᵀ) for a known covariance.
 ///
@@ -47,24 +54,6 @@ pub(crate) fn least_squares_gains_for_root(synapses: &Matrix, root: &Matrix, lea
 /// When a size does not match, a number is not finite, `covariance` is not positive definite, or no gains
 /// make M positive definite.
 pub fn optimal_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<Vec<f64>> {
-    Ok(optimise_gains(synapses, covariance, leak)?.gains)
-}
-
-/// The outcome of [`optimise_gains`].
-pub(crate) struct OptimalGains {
-    pub gains: Vec<f64>,
-    /// Newton iterations taken.
-    pub iterations: usize,
-}
-
-/// Steps whose predicted gain is below this share of the objective are the last ones. Newton's quadratic
-/// convergence takes the gradient from 1e-4.5 to 1e-9 with the first and to all the precision there is with
-/// the second; the objective shows neither, being flat to 1e-16 over 1e-8 of the gains.
-const LAST_STEP: f64 = 1e-9;
-const LAST_STEPS: usize = 2;
-const MOST_ITERATIONS: usize = 100;
-
-pub(crate) fn optimise_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<OptimalGains> {
     require_fit(synapses, covariance)?;
     require_leak(leak)?;
     require_covariance("covariance", covariance)?;
@@ -76,18 +65,18 @@ pub(crate) fn optimise_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) 
     let problem = Problem { synapses, covariance, leak };
     let mut point = problem.start()?;
     let (mut decrement, mut left) = (f64::INFINITY, LAST_STEPS);
-    for iterations in 0..MOST_ITERATIONS {
+    for _ in 0..MOST_ITERATIONS {
         let newton = problem.newton_step(&point)?;
         decrement = newton.decrement;
         let last = decrement <= LAST_STEP * point.objective;
         let Some(next) = problem.line_search(&point, &newton, last) else {
             // No step lowers the objective any more: this is the minimum to working precision.
-            return Ok(OptimalGains { gains: point.gains, iterations });
+            return Ok(point.gains);
         };
         point = next;
         left -= usize::from(last);
         if left == 0 {
-            return Ok(OptimalGains { gains: point.gains, iterations: iterations + 1 });
+            return Ok(point.gains);
         }
     }
     Err(Error::NotConverged {
@@ -163,7 +152,7 @@ impl Problem<'_> {
         let b = product(filtered.view().transposed(), spread.view());
         let descent: Vec<f64> = (0..k).map(|i| b[(i, i)] - dot(w.column(i), w.column(i))).collect();
         let mut step = descent.clone();
-        solve_semidefinite(Matrix::from_fn(k, k, |i, j| 2.0 * a[(i, j)] * b[(i, j)]), &mut step)?;
+        solve_semidefinite(&Matrix::from_fn(k, k, |i, j| 2.0 * a[(i, j)] * b[(i, j)]), &mut step)?;
         let decrement = dot(&descent, &step);
         Ok(NewtonStep { step, decrement })
     }
@@ -189,17 +178,17 @@ impl Problem<'_> {
 const NULL: f64 = 1e-13;
 
 /// Solves A x = b in place for a positive semidefinite A: the x of least norm where A is singular.
-fn solve_semidefinite(matrix: Matrix, x: &mut [f64]) -> Result<()> {
+fn solve_semidefinite(matrix: &Matrix, x: &mut [f64]) -> Result<()> {
     if x.is_empty() {
         return Ok(());
     }
-    if let Ok(factor) = Cholesky::new(matrix.clone()) {
-        if factor.pivot_ratio() > NULL.sqrt() {
-            factor.solve(x);
-            return Ok(());
-        }
+    if let Ok(factor) = Cholesky::new(matrix.clone())
+        && factor.pivot_ratio() > NULL.sqrt()
+    {
+        factor.solve(x);
+        return Ok(());
     }
-    let (values, vectors) = symmetric_eigen(&matrix).ok_or_else(out_of_range)?;
+    let (values, vectors) = symmetric_eigen(matrix).ok_or_else(out_of_range)?;
     let largest = values.last().copied().unwrap_or(0.0);
     let mut solution = vec![0.0; x.len()];
     for (j, &value) in values.iter().enumerate() {

@@ -5,7 +5,7 @@
 
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::linalg::cholesky::llt;
+use faer::linalg::cholesky::llt::{self, factor::LltRegularization};
 use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::lu::partial_pivoting as lu;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -280,8 +280,14 @@ fn cholesky<T: Real>(matrix: &mut [T], reciprocals: &mut [T], stack: &mut MemBuf
         return kernels::cholesky(matrix, reciprocals).map_err(|pivot| Test::Cholesky { pivot });
     }
     let stack = MemStack::new(stack);
-    llt::factor::cholesky_in_place(square(matrix, n), Default::default(), Par::Seq, stack, Spec::default())
-        .map_err(|llt::factor::LltError::NonPositivePivot { index }| Test::Cholesky { pivot: index })?;
+    llt::factor::cholesky_in_place(
+        square(matrix, n),
+        LltRegularization::default(),
+        Par::Seq,
+        stack,
+        Spec::default(),
+    )
+    .map_err(|llt::factor::LltError::NonPositivePivot { index }| Test::Cholesky { pivot: index })?;
     for (pivot, reciprocal) in reciprocals.iter_mut().enumerate() {
         *reciprocal = T::ONE / matrix[pivot * (n + 1)];
         if !(reciprocal.is_finite() && *reciprocal > T::ZERO) {
