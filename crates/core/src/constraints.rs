@@ -37,7 +37,9 @@ fn to_order_one<T: Real>(weights: &mut [T]) -> bool {
     let largest = weights.iter().fold(T::ZERO, |most, w| most.max(w.abs()));
     let found = largest > T::ZERO && weights.iter().all(|w| w.is_finite());
     if found {
-        weights.iter_mut().for_each(|w| *w /= largest);
+        for w in weights {
+            *w /= largest;
+        }
     }
     found
 }
