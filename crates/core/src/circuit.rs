@@ -85,8 +85,8 @@ fn require_neurons<T: Real>(feedback: &Matrix<T>) -> Result<()> {
 ///
 /// let synapses = Synapses::tied(Matrix::from_rows(&[[1.0, 0.6], [0.0, 0.8]]))?;
 /// let circuit = Circuit::new(synapses, vec![2.0, 1.0], 1.0)?;
-/// let responses = circuit.respond(&[1.0, 0.0, 0.0, 1.0], &Solver::Direct)?;
-/// assert!((responses[0] - 0.3058).abs() < 1e-4);
+/// let responses: Vec<f64> = circuit.respond(&[1.0, 0.0, 0.0, 1.0], &Solver::Direct)?;
+/// assert!((responses[0] - 0.3106).abs() < 1e-4);
 /// # Ok::<(), leukos::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

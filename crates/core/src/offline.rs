@@ -26,12 +26,13 @@ pub enum OfflineGains {
 /// A circuit that learns from the covariances of contexts: a run that can be advanced bit by bit.
 ///
 /// ```
-/// use leukos::{Circuit, Matrix, Offline, OfflineGains, Synapses, models, whitening_error};
+/// use leukos::{Circuit, Matrix, Offline, OfflineGains, Synapses, UnitNorm, models, whitening_error};
 ///
 /// let contexts = vec![Matrix::diagonal(&[4.0, 1.0]), Matrix::diagonal(&[1.0, 9.0])];
 /// let synapses = Synapses::tied(Matrix::from_rows(&[[0.8, -0.6], [0.6, 0.8]]))?;
 /// let circuit = Circuit::new(synapses, vec![0.0, 0.0], 1.0)?;
-/// let rules = models::multi_timescale_offline(0.2, 0.02).rules;
+/// let mut rules = models::multi_timescale_offline(0.2, 0.02).rules;
+/// rules.unit_norm = UnitNorm::Projected; // or the synapses would shrink and the gains slow down
 /// let mut run = Offline::new(circuit, rules, contexts.clone(), OfflineGains::Rule)?;
 /// for _ in 0..200 {
 ///     run.advance(&[0, 1], 50, &mut ())?;

@@ -20,7 +20,7 @@ use crate::rules::Rules;
 /// let mut run = Online::new(circuit, models::multi_timescale(0.05, 1e-4).rules, &Solver::Direct)?;
 ///
 /// let stimuli = [3.0, 0.1, -2.5, 0.2, 2.0, -0.1]; // three stimuli of two neurons
-/// let mut responses = [0.0; 6];
+/// let mut responses = [0.0_f64; 6];
 /// run.advance(&stimuli, &mut responses, &mut ())?;
 /// assert!(responses[4].abs() < 2.0, "the first neuron has been turned down");
 /// # Ok::<(), leukos::Error>(())
