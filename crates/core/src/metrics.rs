@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::error::{Error, Result, Test};
 use crate::linalg::{inverse, product, symmetric_eigen, symmetric_eigenvalues};
 use crate::matrix::Matrix;
+use crate::real::Real;
 
 /// Eq. (9): the operator norm ‖M⁻¹ C_ss M⁻ᵀ − I‖, how far the response ellipsoid is from the sphere.
 ///
@@ -36,7 +37,10 @@ const ASYMMETRY: f64 = 1e-9;
 const NEGATIVITY: f64 = 1e-10;
 
 pub(crate) fn require_symmetric(argument: impl Into<Cow<'static, str>>, matrix: &Matrix) -> Result<()> {
-    let argument = argument.into();
+    require_symmetric_within(argument.into(), matrix, ASYMMETRY)
+}
+
+fn require_symmetric_within(argument: Cow<'static, str>, matrix: &Matrix, tolerance: f64) -> Result<()> {
     let n = matrix.rows();
     matrix.require_shape(argument.clone(), n, n)?;
     matrix.require_finite(argument.clone())?;
@@ -44,7 +48,7 @@ pub(crate) fn require_symmetric(argument: impl Into<Cow<'static, str>>, matrix: 
     for column in 0..n {
         for row in column + 1..n {
             let difference = (matrix[(row, column)] - matrix[(column, row)]).abs();
-            if difference > ASYMMETRY * scale {
+            if difference > tolerance * scale {
                 return Err(Error::NotSymmetric { argument, row, column, difference });
             }
         }
@@ -54,10 +58,19 @@ pub(crate) fn require_symmetric(argument: impl Into<Cow<'static, str>>, matrix: 
 
 /// A covariance is symmetric and has no negative eigenvalue.
 pub(crate) fn require_covariance(argument: impl Into<Cow<'static, str>>, matrix: &Matrix) -> Result<()> {
+    require_covariance_in::<f64>(argument, matrix)
+}
+
+/// The same for a matrix that was rounded to the precision of `T`.
+pub(crate) fn require_covariance_in<T: Real>(
+    argument: impl Into<Cow<'static, str>>,
+    matrix: &Matrix,
+) -> Result<()> {
     let argument = argument.into();
-    require_symmetric(argument.clone(), matrix)?;
+    let rounding = matrix.rows() as f64 * T::EPSILON.to_f64();
+    require_symmetric_within(argument.clone(), matrix, ASYMMETRY.max(rounding))?;
     let values = symmetric_eigenvalues(matrix).ok_or_else(|| not_semidefinite(argument.clone()))?;
-    require_no_negative(argument, &values)
+    require_no_negative(argument, &values, NEGATIVITY.max(rounding))
 }
 
 /// C^½, the symmetric positive semidefinite root of a covariance.
@@ -65,15 +78,15 @@ pub(crate) fn square_root(argument: impl Into<Cow<'static, str>>, matrix: &Matri
     let argument = argument.into();
     require_symmetric(argument.clone(), matrix)?;
     let (values, vectors) = symmetric_eigen(matrix).ok_or_else(|| not_semidefinite(argument.clone()))?;
-    require_no_negative(argument, &values)?;
+    require_no_negative(argument, &values, NEGATIVITY)?;
     let roots: Vec<f64> = values.iter().map(|value| value.max(0.0).sqrt()).collect();
     let scaled = Matrix::from_fn(vectors.rows(), vectors.columns(), |i, j| vectors[(i, j)] * roots[j]);
     Ok(product(scaled.view(), vectors.view().transposed()))
 }
 
-fn require_no_negative(argument: Cow<'static, str>, ascending: &[f64]) -> Result<()> {
+fn require_no_negative(argument: Cow<'static, str>, ascending: &[f64], tolerance: f64) -> Result<()> {
     match (ascending.first(), ascending.last()) {
-        (Some(&least), Some(&most)) if least < -NEGATIVITY * most.abs() => Err(not_semidefinite(argument)),
+        (Some(&least), Some(&most)) if least < -tolerance * most.abs() => Err(not_semidefinite(argument)),
         _ => Ok(()),
     }
 }

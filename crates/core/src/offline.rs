@@ -6,7 +6,7 @@ use crate::gains::{least_squares_gains_for_root, optimal_gains};
 use crate::learn::{Drive, Learner};
 use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
-use crate::metrics::{require_covariance, square_root};
+use crate::metrics::{require_covariance_in, square_root};
 use crate::observe::{Observer, Shown, Step};
 use crate::real::Real;
 use crate::responses::Solver;
@@ -32,7 +32,7 @@ pub enum OfflineGains {
 /// let synapses = Synapses::tied(Matrix::from_rows(&[[0.8, -0.6], [0.6, 0.8]]))?;
 /// let circuit = Circuit::new(synapses, vec![0.0, 0.0], 1.0)?;
 /// let mut rules = models::multi_timescale_offline(0.3, 0.03).rules;
-/// rules.unit_norm = UnitNorm::Projected;
+/// rules.unit_norm = UnitNorm::Projected; // or the synapses would shrink and the gains slow down
 /// let mut run = Offline::new(circuit, rules, contexts.clone(), OfflineGains::Rule)?;
 /// for _ in 0..200 {
 ///     run.advance(&[0, 1], 50, &mut ())?;
@@ -184,7 +184,7 @@ impl<T: Real> Context<T> {
         let root = match gains {
             OfflineGains::LeastSquares => Some(square_root(name, &precise)?),
             OfflineGains::Rule | OfflineGains::Optimal => {
-                require_covariance(name, &precise)?;
+                require_covariance_in::<T>(name, &precise)?;
                 None
             }
         };

@@ -87,7 +87,11 @@ impl<T: Real> Online<T> {
 
     /// One finite stimulus; whether the observer wants to stop.
     fn step(&mut self, stimulus: &[T], response: &mut [T], observer: &mut impl Observer<T>) -> Result<bool> {
-        self.learner.respond(stimulus, response)?;
+        if let Err(error) = self.learner.respond(stimulus, response) {
+            // What the batch holds may come from a circuit that has just been given up.
+            self.pending = 0;
+            return Err(error);
+        }
         let circuit = &self.learner.circuit;
         let shown = Shown::Stimulus { stimulus, response };
         let stop = observer.see(&Step { index: self.learner.steps, circuit, shown }).is_break();

@@ -20,6 +20,9 @@ pub enum Solver<T = f64> {
         tolerance: T,
     },
     /// The while-loop of Algorithms 1 and 3: r from 0, Eq. (6) until max|Δr| ≤ tolerance · max|s|.
+    ///
+    /// The rule looks at the last change, not at what is still missing: r can be off by about
+    /// tolerance / (rate · λ_min(M)) of the largest stimulus, so an ill-conditioned M needs a smaller tolerance.
     Dynamics {
         /// η_r; `None` chooses one from a bound on the eigenvalues of M.
         rate: Option<T>,
@@ -234,10 +237,9 @@ impl<T: Real> ConjugateGradients<T> {
         r.fill(T::ZERO);
         self.inputs.fill(T::ZERO);
         self.residual.copy_from_slice(s);
-        let length = norm(s);
-        let goal = self.tolerance * length;
-        if kernels::out_of_range(goal * goal) || !length.is_finite() {
-            // Silence, or squares that cannot be told from others: r = 0 for the one, a direct solve for the other.
+        let goal = self.tolerance * norm(s);
+        if goal == T::ZERO {
+            // Silence, or a stimulus whose square underflows: r = 0 for the one, a direct solve for the other.
             return Ok(s.iter().all(|&x| x == T::ZERO));
         }
         self.direction.fill(T::ZERO);

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use leukos::starts::{on_sphere, orthogonal};
 use leukos::{
-    Circuit, Error, Matrix, MultiplierRule, Online, Order, Rules, Solver, Step, Synapses, Test, UnitNorm,
-    gradient, models, objective, optimal_gains, sample_objective, whitening_error,
+    Circuit, Error, Matrix, MultiplierRule, Online, Order, Rules, Sign, Solver, Step, Synapses, Test,
+    UnitNorm, gradient, models, objective, optimal_gains, sample_objective, whitening_error,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -478,6 +478,73 @@ fn norms_shrink_online_when_updates_are_concurrent() {
 fn norms_shrink_online_when_updates_are_sequential() {
     let first_order = |column: &Column| -column.dg.powi(2) - 2.0 * column.square[0] * column.dg;
     assert_drift(Order::Sequential, first_order, online_step);
+}
+
+// ---- Appendix E.1 and E.3: unit norm and signs ----
+
+/// Appendix E.1: with multipliers the synapses descend half the gradient of ℓ + Σ mᵢ(‖wᵢ‖² − 1), the multipliers
+/// climb it (at a rate that the print forgets), and the gains aim at 1.
+#[test]
+fn multipliers_and_synapses_follow_the_constrained_objective() {
+    const RATE: f64 = 0.01;
+    for seed in 0..24 {
+        let (circuit, stimulus) = tied_case(seed);
+        let mut rules = models::unit_norm_alone(RATE, RATE, RATE).rules;
+        rules.order = Order::Concurrent;
+        let (responses, after) = bridge::online(&circuit, rules, &vec![stimulus.clone()]);
+        let constrained = |moved: &Circuit, multipliers: &[f64]| {
+            let square =
+                |i: usize| dot(moved.synapses().feedback().column(i), moved.synapses().feedback().column(i));
+            let excess = multipliers.iter().enumerate().map(|(i, m)| m * (square(i) - 1.0));
+            sample_objective(moved, &responses[0], &stimulus).unwrap() + excess.sum::<f64>()
+        };
+        let (old, new) = (circuit.synapses().feedback().as_slice(), after.synapses().feedback().as_slice());
+        for (index, (old, new)) in old.iter().zip(new).enumerate() {
+            let along = |change| constrained(&with_weight(&circuit, index, change), circuit.multipliers());
+            assert_near(
+                (new - old) / RATE,
+                -0.5 * slope(along),
+                1e-11,
+                &format!("seed {seed}, weight {index}"),
+            );
+        }
+        for i in 0..circuit.interneurons() {
+            let along = |change: f64| {
+                let mut multipliers = circuit.multipliers().to_vec();
+                multipliers[i] += change;
+                constrained(&circuit, &multipliers)
+            };
+            let step = (after.multipliers()[i] - circuit.multipliers()[i]) / RATE;
+            assert_near(step, slope(along), 1e-11, &format!("seed {seed}, multiplier {i}"));
+            let z = dot(circuit.synapses().feedback().column(i), &responses[0]);
+            let step = (after.gains()[i] - circuit.gains()[i]) / RATE;
+            assert_near(step, z * z - 1.0, 1e-11, &format!("seed {seed}, gain {i}"));
+        }
+    }
+}
+
+/// Appendix E.3: a sign-constrained step is the free step, rectified.
+#[test]
+fn signs_are_constrained_by_rectification() {
+    let mut rectified = 0;
+    for seed in 0..40 {
+        let rng = &mut Pcg64::seed_from_u64(seed);
+        let start = bridge::random_circuit(4, 5, seed % 2 == 0, rng);
+        let circuit = bridge::circuit::<f64>(&start).unwrap();
+        let mut rules = models::biological(0.5, 0.2, 0.5).rules;
+        rules.order = Order::Concurrent;
+        let stimuli = normals(1, 4, rng);
+        let (_, constrained) = bridge::online(&circuit, rules, &stimuli);
+        let (_, free) = bridge::online(&circuit, Rules { sign: Sign::Free, ..rules }, &stimuli);
+        let mut expected = bridge::twin_of(&free);
+        let weights = expected.feedback.iter_mut().chain(expected.feedforward.iter_mut().flatten());
+        for x in weights.chain([&mut expected.gains, &mut expected.multipliers]).flatten() {
+            rectified += usize::from(*x < 0.0);
+            *x = x.max(0.0);
+        }
+        assert_eq!(bridge::twin_of(&constrained), expected, "seed {seed}");
+    }
+    assert!(rectified > 100, "{rectified}");
 }
 
 // ---- Appendix E.2: decoupled synapses become symmetric ----

@@ -654,3 +654,18 @@ fn unsettled_runs_go_on() {
     run.advance(&[0.0, 0.0], &mut [0.0; 2], &mut ()).unwrap();
     run.into_circuit().unwrap();
 }
+
+/// A covariance that was rounded to single precision is judged by that precision.
+#[test]
+fn single_precision_covariances_are_judged_by_their_precision() {
+    let circuit =
+        || Circuit::new(Synapses::tied(Matrix::<f32>::identity(3)).unwrap(), vec![0.0; 3], 1.0).unwrap();
+    let rank_one = |sign: f32| {
+        let v = [0.3_f32, -1.7, 0.9];
+        Matrix::from_fn(3, 3, |i, j| v[i] * v[j] - if i == j && sign < 0.0 { 0.01 } else { 0.0 })
+    };
+    let rules = models::multi_timescale_offline(0.01, 0.001).rules;
+    let start = |covariance| Offline::new(circuit(), rules, vec![covariance], OfflineGains::Rule);
+    assert!(start(rank_one(1.0)).is_ok());
+    assert!(matches!(start(rank_one(-1.0)), Err(Error::NotPositiveDefinite { .. })));
+}

@@ -341,6 +341,43 @@ fn circuits_of_every_size_answer() {
     }
 }
 
+/// Conjugate gradients answer such circuits too, where the products they are made of are out of range.
+#[test]
+fn circuits_of_every_size_answer_iteratively() {
+    let solver = Solver::Iterative { tolerance: 1e-9 };
+    for (n, decade, loudness) in [(3, 298, 1e-6), (20, 298, 1e-6), (3, -299, 1e5), (20, -299, 1e5)] {
+        let (mut circuit, stimuli, expected) = ordinary(n, true);
+        let scale = 10.0_f64.powi(decade);
+        (circuit.gains, circuit.leak) = (scaled(&circuit.gains, scale), circuit.leak * scale);
+        let circuit = bridge::circuit::<f64>(&circuit).unwrap();
+        let responses = circuit.respond(&scaled(&stimuli, loudness), &solver).unwrap();
+        let distance = distance(&responses, &expected, loudness / scale);
+        assert!(distance < 1e-7, "n {n}, 1e{decade}: {distance:e}");
+    }
+}
+
+/// A run on faint stimuli goes on as exactly as any: conjugate gradients do not take for settled what underflows.
+#[test]
+fn faint_stimuli_are_answered_as_exactly_as_others() {
+    let (circuit, ..) = ordinary(5, true);
+    let circuit = bridge::circuit::<f64>(&circuit).unwrap();
+    let stimuli = normals(20, 5, &mut Pcg64::seed_from_u64(1)).concat();
+    let rules = leukos::models::gain_modulation(1e-2).rules;
+    let answers = |decade: i32, solver: &Solver| {
+        let mut run = Online::new(circuit.clone(), rules, solver).unwrap();
+        let mut responses = vec![0.0; stimuli.len()];
+        run.advance(&scaled::<f64>(&stimuli, 10.0_f64.powi(decade)), &mut responses, &mut ()).unwrap();
+        responses
+    };
+    for decade in -300..-5 {
+        let scale = 10.0_f64.powi(decade);
+        let exact: Vec<f64> = answers(decade, &Solver::Direct).iter().map(|r| r / scale).collect();
+        let iterated = answers(decade, &Solver::Iterative { tolerance: 1e-12 });
+        let distance = distance(&iterated, &exact, scale);
+        assert!(distance < 1e-11, "1e{decade}: {distance:e}");
+    }
+}
+
 /// Two neurons whose M has entries of very different sizes, also where a negative one hides behind the range.
 #[test]
 fn pairs_of_uneven_size_answer() {

@@ -153,6 +153,24 @@ proptest! {
         prop_assert!(away(&turn(&offline), &offline_too) < 1e-11);
     }
 
+    /// Projected synapse vectors have unit length after every step that moves them.
+    #[test]
+    fn projected_synapses_have_unit_length(case in cases(20)) {
+        let (start, options, mut rng) = case.draw();
+        let synapse_rate = Some(1e-3);
+        let options = twin::Options { unit_norm: twin::UnitNorm::Projected, synapse_rate, ..options };
+        let (stimuli, covariance) = (normals(21, case.n, &mut rng), random_covariance(case.n, &mut rng));
+        let (_, online, offline) = runs(&start, &options, &stimuli, &covariance);
+        for end in [online, offline] {
+            let back = (0..case.k).map(|i| twin::column(&end.feedback, i));
+            for column in back.chain(end.feedforward.clone().unwrap_or_default()) {
+                let square = twin::dot(&column, &column);
+                // Rectification can leave nothing of a vector.
+                prop_assert!((square - 1.0).abs() < 1e-14 || (options.nonnegative && square == 0.0), "{}", square);
+            }
+        }
+    }
+
     // ---- Frozen parts ----
 
     /// What does not learn keeps every bit.
