@@ -215,11 +215,12 @@ dispatched! {
     pub(crate) fn advance_pair<T, A>(
         pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
     ) -> (usize, PairOutcome) {
-        let (rules, mut state) = (*rules, *pair);
-        let mut factor = match factorise_pair(state.parts()) {
+        let mut factor = match factorise_pair(pair.parts()) {
             Ok(factor) => factor,
             Err(test) => return (0, PairOutcome::Invalid(test)),
         };
+        // Copies: a reference that is handed on would keep the state of this loop out of registers.
+        let (rules, mut state) = (*rules, *pair);
         let mut outcome = PairOutcome::Done;
         let mut answered = 0;
         for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
