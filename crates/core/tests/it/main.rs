@@ -5,5 +5,6 @@ mod bridge;
 mod golden;
 mod golden_cases;
 mod npz;
+mod synapse_learning;
 mod twin;
 mod twin_golden;
