@@ -6,9 +6,11 @@
 //! slow synaptic plasticity" (NeurIPS 2023); equation numbers are its own.
 //!
 //! Start at [`Circuit`], run it with [`Online`] or [`Offline`] under [`Rules`], or take a named one from [`models`].
+//! [`SynapseLearner`] finds the synapses that are best for contexts whose covariances are known.
 
 mod circuit;
 mod constraints;
+mod context_optimum;
 pub mod contexts;
 mod ensemble;
 mod error;
@@ -19,6 +21,7 @@ mod linalg;
 mod matrix;
 mod metrics;
 pub mod models;
+mod nested_objective;
 mod objective;
 mod observe;
 mod offline;
@@ -27,8 +30,11 @@ mod pair;
 mod real;
 mod responses;
 mod rules;
+mod spheres;
 pub mod starts;
+mod synapse_learning;
 mod synapses;
+mod trust_region;
 
 pub use circuit::{Circuit, Synapses};
 pub use ensemble::Ensemble;
@@ -43,6 +49,7 @@ pub use online::Online;
 pub use real::Real;
 pub use responses::Solver;
 pub use rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
+pub use synapse_learning::{LearningProgress, LearningState, SynapseLearner};
 
 /// Compiles and runs the code in README.md.
 #[cfg(doctest)]

@@ -419,6 +419,21 @@ impl Cholesky {
         (least / most).powi(2)
     }
 
+    /// The inverse of the matrix.
+    pub fn inverse(&self) -> Matrix<f64> {
+        let n = self.lower.rows();
+        let mut inverse = Matrix::identity(n);
+        if n < LARGE {
+            self.solve_columns(&mut inverse);
+            return inverse;
+        }
+        let mut stack = MemBuffer::new(llt::inverse::inverse_scratch::<f64>(n, Par::Seq));
+        let lower = self.lower.view().as_faer();
+        llt::inverse::inverse(square(inverse.as_mut_slice(), n), lower, Par::Seq, MemStack::new(&mut stack));
+        mirror_lower(inverse.as_mut_slice(), n);
+        inverse
+    }
+
     /// Solves with each column of `x` in place.
     pub fn solve_columns(&self, x: &mut Matrix<f64>) {
         for j in 0..x.columns() {

@@ -6,7 +6,11 @@
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::error::{Error, Result};
+use crate::kernels::add_scaled;
+use crate::linalg::{product, symmetric_eigen};
 use crate::matrix::Matrix;
+use crate::metrics::square_root;
 
 /// Columns of random orthogonal matrices (Haar measure): O(N) for K = N, as many blocks as K needs otherwise.
 pub fn orthogonal(neurons: usize, interneurons: usize, rng: &mut (impl Rng + ?Sized)) -> Matrix {
@@ -71,4 +75,66 @@ fn orthonormalise(weights: &mut Matrix, first: usize, j: usize) {
 fn normalise(column: &mut [f64]) {
     let length = column.iter().map(|x| x * x).sum::<f64>().sqrt();
     column.iter_mut().for_each(|x| *x /= length);
+}
+
+/// The eigenvectors of the contexts' mean covariance: a good start for [`crate::SynapseLearner`].
+///
+/// Of K < N those are taken along which M must differ most from the leak, E_c (qᵢᵀC^½qᵢ − α)². With K > N come sums
+/// of two, (qᵢ + qⱼ)/√2, for the pairs that the contexts mix most, E_c (qᵢᵀC^½qⱼ)²; and when the pairs are used up,
+/// columns uniform on the unit sphere.
+///
+/// # Errors
+/// When there is no context, a size does not match, a number is not finite, or a covariance is not one.
+pub fn mean_eigenbasis(
+    covariances: &[Matrix],
+    interneurons: usize,
+    leak: f64,
+    rng: &mut (impl Rng + ?Sized),
+) -> Result<Matrix> {
+    let neurons = covariances.first().map_or(0, Matrix::rows);
+    if neurons == 0 {
+        return Err(Error::shape("covariances", "at least one context with one neuron", "none"));
+    }
+    let (basis, mixing) = mean_basis_and_mixing(covariances, neurons, leak)?;
+    let singles = ranked((0..neurons).map(|i| (i, i)), &mixing);
+    let pairs = ranked((0..neurons).flat_map(|i| (0..i).map(move |j| (i, j))), &mixing);
+    let mut weights = on_sphere(neurons, interneurons, rng);
+    for (column, (i, j)) in singles.into_iter().chain(pairs).take(interneurons).enumerate() {
+        let sum = basis.column(i).iter().zip(basis.column(j)).map(|(x, y)| x + y);
+        weights.column_mut(column).iter_mut().zip(sum).for_each(|(w, sum)| *w = sum);
+        normalise(weights.column_mut(column));
+    }
+    Ok(weights)
+}
+
+/// The eigenvectors Q of the mean covariance, and the mean squares of the entries of Qᵀ(C^½ − αI)Q.
+fn mean_basis_and_mixing(covariances: &[Matrix], neurons: usize, leak: f64) -> Result<(Matrix, Matrix)> {
+    let mut mean = Matrix::zeros(neurons, neurons);
+    let mut roots = Vec::with_capacity(covariances.len());
+    for (index, covariance) in covariances.iter().enumerate() {
+        let argument = format!("covariances[{index}]");
+        covariance.require_shape(argument.clone(), neurons, neurons)?;
+        roots.push(square_root(argument, covariance)?);
+        add_scaled(mean.as_mut_slice(), 1.0 / covariances.len() as f64, covariance.as_slice());
+    }
+    let overflow = || Error::NotFinite { argument: "covariances".into(), index: 0, value: f64::INFINITY };
+    let (_, basis) = symmetric_eigen(&mean).ok_or_else(overflow)?;
+    let mut mixing = Matrix::zeros(neurons, neurons);
+    for root in &roots {
+        let turned = product(basis.view().transposed(), product(root.view(), basis.view()).view());
+        for j in 0..neurons {
+            for i in 0..neurons {
+                let excess = if i == j { turned[(i, j)] - leak } else { turned[(i, j)] };
+                mixing[(i, j)] += excess * excess / roots.len() as f64;
+            }
+        }
+    }
+    Ok((basis, mixing))
+}
+
+/// The places with the largest entries first.
+fn ranked(places: impl Iterator<Item = (usize, usize)>, matrix: &Matrix) -> Vec<(usize, usize)> {
+    let mut places: Vec<_> = places.collect();
+    places.sort_by(|&a, &b| matrix[b].total_cmp(&matrix[a]));
+    places
 }

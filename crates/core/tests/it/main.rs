@@ -15,5 +15,6 @@ mod golden_cases;
 mod npz;
 mod observers;
 mod properties;
+mod synapse_learning;
 mod twin;
 mod twin_golden;
