@@ -28,7 +28,7 @@ pub(crate) struct ContextOptimum {
     pub filtered: Matrix,
     /// C_rr.
     responses: Matrix,
-    /// C_rr W, whose columns are E[r zᵢ].
+    /// C_rr W, whose columns are E\[r zᵢ\].
     correlations: Matrix,
     /// W − C_rr W, which vanishes where responses are white.
     mismatch: Matrix,

@@ -1,8 +1,8 @@
 //! Takes one learning step: the only place that orders the updates.
 //!
 //! All algorithms of the paper are this step with a different [`Drive`]. The gain rule and the Hebbian
-//! rule need, of whatever drives them, only the second moment E[zᵢ²] of each interneuron's input and the
-//! correlation E[r zᵢ]: one sample supplies both, a batch their means, a covariance their expectations.
+//! rule need, of whatever drives them, only the second moment E\[zᵢ²\] of each interneuron's input and the
+//! correlation E\[r zᵢ\]: one sample supplies both, a batch their means, a covariance their expectations.
 
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::constraints::{multiplier_step, rectify, to_unit_length};
@@ -21,12 +21,12 @@ pub(crate) enum Drive<'a, V> {
     Sample { response: &'a [V], inputs: &'a [V] },
     /// Several responses (one after another) and their inputs.
     Batch { responses: &'a [V], inputs: &'a [V] },
-    /// E[r zᵢ] = C_rr w_rn,i for each interneuron, one after another.
+    /// E\[r zᵢ\] = C_rr w_rn,i for each interneuron, one after another.
     Expectation { correlations: &'a [V] },
 }
 
 impl<V: Number> Drive<'_, V> {
-    /// E[zᵢ²] − `target` for the interneuron i that listens through `weights`.
+    /// E\[zᵢ²\] − `target` for the interneuron i that listens through `weights`.
     #[inline(always)]
     fn excess<A: Arithmetic>(&self, i: usize, weights: &[V], interneurons: usize, target: V) -> V {
         match self {
@@ -53,7 +53,7 @@ impl<V: Number> Drive<'_, V> {
         }
     }
 
-    /// `out = keep · weights + take · E[r zᵢ]`.
+    /// `out = keep · weights + take · E\[r zᵢ\]`.
     #[inline(always)]
     fn blend_into<A: Arithmetic>(&self, i: usize, out: &mut [V], keep: V, weights: &[V], take: V) {
         match self {

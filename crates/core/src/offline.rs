@@ -149,7 +149,7 @@ impl<T: Real> Offline<T> {
         })
     }
 
-    /// E[r zᵢ] = C_rr w_rn,i with C_rr = M⁻¹ C M⁻ᵀ, for every interneuron.
+    /// E\[r zᵢ\] = C_rr w_rn,i with C_rr = M⁻¹ C M⁻ᵀ, for every interneuron.
     fn correlate(&mut self, context: usize) {
         let parts = self.learner.circuit.parts();
         let n = parts.neurons;

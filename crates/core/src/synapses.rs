@@ -3,7 +3,7 @@
 use crate::kernels::Arithmetic;
 use crate::real::{Number, Real};
 
-/// Eq. (8), Δwᵢ = η_w (r nᵢ − wᵢ gᵢ), as the pair (keep, take) of wᵢ ← keep · wᵢ + take · E[r zᵢ].
+/// Eq. (8), Δwᵢ = η_w (r nᵢ − wᵢ gᵢ), as the pair (keep, take) of wᵢ ← keep · wᵢ + take · E\[r zᵢ\].
 ///
 /// `emitted` is the gain in nᵢ = gᵢ zᵢ; `decay` is the gain, plus the multiplier where there is one.
 #[inline(always)]
