@@ -11,7 +11,7 @@ use crate::learn::{Drive, step_parts};
 use crate::linalg::why_invalid;
 use crate::real::{Number, Real};
 use crate::responses::Solver;
-use crate::rules::Rules;
+use crate::rules::{Rules, with_known_rules};
 
 /// The M of a circuit with two neurons, solved in closed form: M⁻¹ = adjugate · reciprocal.
 #[derive(Clone, Copy)]
@@ -215,36 +215,47 @@ dispatched! {
     pub(crate) fn advance_pair<T, A>(
         pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
     ) -> (usize, PairOutcome) {
-        let mut factor = match factorise_pair(pair.parts()) {
-            Ok(factor) => factor,
-            Err(test) => return (0, PairOutcome::Invalid(test)),
-        };
-        // Copies: a reference that is handed on would keep the state of this loop out of registers.
-        let (rules, mut state) = (*rules, *pair);
-        let mut outcome = PairOutcome::Done;
-        let mut answered = 0;
-        for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
-            let (response, inputs) = factor.respond::<A>(stimulus, state.weights);
-            if !(finite(stimulus) & finite(response)) {
-                outcome = PairOutcome::Unanswered;
-                break;
-            }
-            *out = response;
-            let next = state.stepped::<A>(&rules, &response, &inputs);
-            factor = PairFactor::of::<A>(next.parts());
-            if !(factor.is_valid() & finite(next.multipliers)) {
-                match next.examined() {
-                    Ok(examined) => factor = examined,
-                    Err(test) => {
-                        outcome = PairOutcome::Invalid(test);
-                        break;
-                    }
+        let rules = *rules;
+        with_known_rules!(rules => run_pair::<T, A>(pair, rules, stimuli, responses))
+    }
+}
+
+#[inline(always)]
+fn run_pair<T: Real, A: Arithmetic>(
+    pair: &mut Pair<T>,
+    rules: Rules<T>,
+    stimuli: &[T],
+    responses: &mut [T],
+) -> (usize, PairOutcome) {
+    let mut factor = match factorise_pair(pair.parts()) {
+        Ok(factor) => factor,
+        Err(test) => return (0, PairOutcome::Invalid(test)),
+    };
+    // A copy: a reference that is handed on would keep the state of this loop out of registers.
+    let mut state = *pair;
+    let mut outcome = PairOutcome::Done;
+    let mut answered = 0;
+    for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
+        let (response, inputs) = factor.respond::<A>(stimulus, state.weights);
+        if !(finite(stimulus) & finite(response)) {
+            outcome = PairOutcome::Unanswered;
+            break;
+        }
+        *out = response;
+        let next = state.stepped::<A>(&rules, &response, &inputs);
+        factor = PairFactor::of::<A>(next.parts());
+        if !(factor.is_valid() & finite(next.multipliers)) {
+            match next.examined() {
+                Ok(examined) => factor = examined,
+                Err(test) => {
+                    outcome = PairOutcome::Invalid(test);
+                    break;
                 }
             }
-            state = next;
-            answered += 1;
         }
-        *pair = state;
-        (answered, outcome)
+        state = next;
+        answered += 1;
     }
+    *pair = state;
+    (answered, outcome)
 }

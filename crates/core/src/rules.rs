@@ -133,3 +133,40 @@ impl<T: Real> Rules<T> {
         self.gains != GainRule::Frozen || self.synapses != SynapseRule::Frozen
     }
 }
+
+/// Evaluates an expression with `rules`, in a copy of its own for each set of rules that an experiment of the paper
+/// runs millions of times: there the compiler knows them, and drops the questions that a small loop would
+/// otherwise ask at every step.
+macro_rules! with_known_rules {
+    ($rules:ident => $run:expr) => {{
+        use $crate::rules::{GainRule, Order, Rules, Sign, SynapseRule, UnitNorm};
+        match $rules {
+            Rules {
+                gains: GainRule::Gradient { rate: gain_rate },
+                synapses: SynapseRule::Hebbian { rate: synapse_rate },
+                unit_norm: unit_norm @ (UnitNorm::Free | UnitNorm::Projected),
+                sign: Sign::Free,
+                order: Order::Sequential,
+                batch,
+            } => {
+                let known = Rules {
+                    gains: GainRule::Gradient { rate: gain_rate },
+                    synapses: SynapseRule::Hebbian { rate: synapse_rate },
+                    unit_norm: UnitNorm::Free,
+                    sign: Sign::Free,
+                    order: Order::Sequential,
+                    batch,
+                };
+                if unit_norm == UnitNorm::Free {
+                    let $rules = known;
+                    $run
+                } else {
+                    let $rules = Rules { unit_norm: UnitNorm::Projected, ..known };
+                    $run
+                }
+            }
+            $rules => $run,
+        }
+    }};
+}
+pub(crate) use with_known_rules;
