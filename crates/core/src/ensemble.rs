@@ -8,6 +8,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::circuit::Circuit;
 use crate::error::{Diverged, Error, Result, Test, require_finite};
 use crate::kernels::dispatched;
+use crate::learn::Drive;
 use crate::pair::{Pair, PairFactor, factorise_pair};
 use crate::real::{Number, Real};
 use crate::responses::Solver;
@@ -202,7 +203,9 @@ dispatched! {
             let ranges = [block.range(sample, 0), block.range(sample, 1)];
             let stimulus = [Lanes::load(&stimuli[ranges[0].clone()]), Lanes::load(&stimuli[ranges[1].clone()])];
             let (mut response, inputs) = factor.respond::<A>(stimulus, state.weights);
-            let mut next = state.stepped::<A>(&rules, &response, &inputs);
+            let scale = factor.reciprocal;
+            let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale };
+            let mut next = state.stepped::<A>(&rules, drive);
             factor = PairFactor::of::<A>(next.parts());
             let valid = factor.all_valid() & all_finite(&response) & all_finite(&next.multipliers);
             if !group.fallen.is_empty() {

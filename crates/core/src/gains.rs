@@ -7,10 +7,10 @@ use crate::matrix::Matrix;
 use crate::metrics::{require_covariance, square_root};
 use crate::real::{Number, Real};
 
-/// Eq. (7): Δgᵢ = η_g (zᵢ² − ‖wᵢ‖²), with the excess zᵢ² − ‖wᵢ‖² one sample's, a batch's mean or an expectation.
+/// Eq. (7), Δgᵢ = η_g (zᵢ² − ‖wᵢ‖²), without the part η_g zᵢ² that a drive adds to it.
 #[inline(always)]
-pub(crate) fn gain_step<V: Number, A: Arithmetic>(gain: V, rate: V, excess: V) -> V {
-    A::mul_add(rate, excess, gain)
+pub(crate) fn gain_base<V: Number, A: Arithmetic>(gain: V, rate: V, target: V) -> V {
+    A::mul_add(-rate, target, gain)
 }
 
 /// The gains whose M = αI + W diag(g) Wᵀ is nearest to C^½ in the Frobenius norm:

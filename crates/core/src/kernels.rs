@@ -8,6 +8,7 @@
 
 use crate::circuit::Parts;
 use crate::real::{Number, Real};
+use crate::synapses::HebbianStep;
 
 /// The number of interleaved strands of a sum.
 const LANES: usize = 8;
@@ -194,21 +195,26 @@ pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
     }
 }
 
-/// `out = keep · x + take · y`.
+/// The weights of one interneuron after a Hebbian step.
 #[inline(always)]
-pub(crate) fn blend<V: Number, A: Arithmetic>(out: &mut [V], keep: V, x: &[V], take: V, y: &[V]) {
+pub(crate) fn move_weights<V: Number, A: Arithmetic>(
+    out: &mut [V],
+    step: HebbianStep<V>,
+    weights: &[V],
+    correlation: &[V],
+) {
     let (out_blocks, out_tail) = out.as_chunks_mut::<LANES>();
-    let (x_blocks, x_tail) = x.as_chunks::<LANES>();
-    let (y_blocks, y_tail) = y.as_chunks::<LANES>();
-    for ((out, x), y) in out_blocks.iter_mut().zip(x_blocks).zip(y_blocks) {
-        let mut blended = *x;
+    let (blocks, tail) = weights.as_chunks::<LANES>();
+    let (own_blocks, own_tail) = correlation.as_chunks::<LANES>();
+    for ((out, weights), own) in out_blocks.iter_mut().zip(blocks).zip(own_blocks) {
+        let mut moved = *weights;
         for l in 0..LANES {
-            blended[l] = A::mul_add(keep, x[l], take * y[l]);
+            moved[l] = step.apply::<A>(weights[l], own[l]);
         }
-        *out = blended;
+        *out = moved;
     }
-    for ((out, &x), &y) in out_tail.iter_mut().zip(x_tail).zip(y_tail) {
-        *out = A::mul_add(keep, x, take * y);
+    for ((out, &weight), &own) in out_tail.iter_mut().zip(tail).zip(own_tail) {
+        *out = step.apply::<A>(weight, own);
     }
 }
 

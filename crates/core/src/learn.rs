@@ -7,18 +7,21 @@
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::constraints::{multiplier_step, rectify, to_unit_length};
 use crate::error::{Diverged, Error, Result, Test};
-use crate::gains::gain_step;
-use crate::kernels::{Arithmetic, add_columns, blend, column, dispatched, dot, four_dots};
+use crate::gains::gain_base;
+use crate::kernels::{Arithmetic, add_columns, column, dispatched, dot, four_dots, move_weights};
 use crate::real::{Number, Real};
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
 use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
-use crate::synapses::hebbian_step;
+use crate::synapses::HebbianStep;
 
 /// What drives a learning step.
 #[derive(Clone, Copy)]
 pub(crate) enum Drive<'a, V> {
     /// One response r and its interneuron inputs z.
     Sample { response: &'a [V], inputs: &'a [V] },
+    /// The same with inputs that are still to be multiplied by `scale`: where a step waits for that number more
+    /// than for anything else, what does not need it is computed first.
+    Unscaled { response: &'a [V], inputs: &'a [V], scale: V },
     /// Several responses (one after another) and their inputs.
     Batch { responses: &'a [V], inputs: &'a [V] },
     /// E\[r zᵢ\] = C_rr w_rn,i for each interneuron, one after another.
@@ -26,20 +29,24 @@ pub(crate) enum Drive<'a, V> {
 }
 
 impl<V: Number> Drive<'_, V> {
-    /// E\[zᵢ²\] − `target` for the interneuron i that listens through `weights`.
+    /// `base` + `rate` · E\[zᵢ²\] for the interneuron i that listens through `weights`.
     #[inline(always)]
-    fn excess<A: Arithmetic>(&self, i: usize, weights: &[V], interneurons: usize, target: V) -> V {
+    fn add_square<A: Arithmetic>(&self, i: usize, weights: &[V], rate: V, base: V) -> V {
         match self {
-            Self::Sample { inputs, .. } => A::mul_add(inputs[i], inputs[i], -target),
-            Self::Batch { inputs, .. } => {
+            Self::Sample { inputs, .. } => A::mul_add(rate * inputs[i], inputs[i], base),
+            Self::Unscaled { inputs, scale, .. } => {
+                A::mul_add(rate * inputs[i] * *scale, inputs[i] * *scale, base)
+            }
+            Self::Batch { responses, inputs } => {
+                let samples = responses.len() / weights.len();
                 let mut squares = V::splat(V::Scalar::ZERO);
-                for z in inputs.chunks_exact(interneurons) {
+                for z in inputs.chunks_exact(inputs.len() / samples) {
                     squares = A::mul_add(z[i], z[i], squares);
                 }
-                squares / count(inputs.len() / interneurons) - target
+                A::mul_add(rate / count(samples), squares, base)
             }
             Self::Expectation { correlations } => {
-                dot::<V, A>(weights, column(correlations, weights.len(), i)) - target
+                A::mul_add(rate, dot::<V, A>(weights, column(correlations, weights.len(), i)), base)
             }
         }
     }
@@ -49,30 +56,33 @@ impl<V: Number> Drive<'_, V> {
     fn emitted(&self, old: V, ordered: V) -> V {
         match self {
             Self::Expectation { .. } => ordered,
-            Self::Sample { .. } | Self::Batch { .. } => old,
+            Self::Sample { .. } | Self::Unscaled { .. } | Self::Batch { .. } => old,
         }
     }
 
-    /// `out = keep · weights + take · E\[r zᵢ\]`.
+    /// Writes the weights of interneuron i after a Hebbian step.
     #[inline(always)]
-    fn blend_into<A: Arithmetic>(&self, i: usize, out: &mut [V], keep: V, weights: &[V], take: V) {
+    fn move_weights<A: Arithmetic>(&self, i: usize, out: &mut [V], step: HebbianStep<V>, weights: &[V]) {
         match self {
             Self::Sample { response, inputs } => {
-                blend::<V, A>(out, keep, weights, take * inputs[i], response);
+                move_weights::<V, A>(out, step.scaled(inputs[i]), weights, response);
+            }
+            Self::Unscaled { response, inputs, scale } => {
+                move_weights::<V, A>(out, step.scaled(inputs[i]).scaled(*scale), weights, response);
             }
             Self::Batch { responses, inputs } => {
                 let samples = responses.len() / out.len();
                 let interneurons = inputs.len() / samples;
-                let share = take / count(samples);
                 for (out, &w) in out.iter_mut().zip(weights) {
-                    *out = keep * w;
+                    *out = A::mul_add(-step.rate * w, step.decay, w);
                 }
+                let share = step.growth / count(samples);
                 for (r, z) in responses.chunks_exact(out.len()).zip(inputs.chunks_exact(interneurons)) {
                     add_columns::<V, A, 1>(out, [share * z[i]], [r]);
                 }
             }
             Self::Expectation { correlations } => {
-                blend::<V, A>(out, keep, weights, take, column(correlations, weights.len(), i));
+                move_weights::<V, A>(out, step, weights, column(correlations, weights.len(), i));
             }
         }
     }
@@ -120,8 +130,13 @@ fn step_interneuron<V: Number, A: Arithmetic>(
     let (back, forth) = (column(from.feedback, n, i), column(from.listening(), n, i));
     let target =
         if let UnitNorm::Multiplier { .. } = rules.unit_norm { V::splat(V::Scalar::ONE) } else { overlap };
-    let excess = drive.excess::<A>(i, forth, from.gains.len(), target);
-    let (old, new) = (from.gains[i], new_gain::<V, A>(rules, from.gains[i], excess));
+    let old = from.gains[i];
+    let new = if let GainRule::Gradient { rate } = rules.gains {
+        let base = gain_base::<V, A>(old, V::splat(rate), target);
+        signed(rules.sign, drive.add_square::<A>(i, forth, V::splat(rate), base))
+    } else {
+        old
+    };
     to.gains[i] = new;
 
     let SynapseRule::Hebbian { rate } = rules.synapses else { return };
@@ -132,21 +147,16 @@ fn step_interneuron<V: Number, A: Arithmetic>(
         Order::Concurrent => (old, from.multipliers[i]),
     };
     let decay = if let UnitNorm::Multiplier { .. } = rules.unit_norm { gain + multiplier } else { gain };
-    let (keep, take) = hebbian_step::<V, A>(V::splat(rate), drive.emitted(old, gain), decay);
+    let rate = V::splat(rate);
+    let step = HebbianStep { rate, decay, growth: rate * drive.emitted(old, gain) };
     let weights = &mut to.feedback[i * n..(i + 1) * n];
-    drive.blend_into::<A>(i, weights, keep, back, take);
+    drive.move_weights::<A>(i, weights, step, back);
     constrain::<V, A>(rules, weights);
     if let Some(feedforward) = &mut to.feedforward {
         let weights = &mut feedforward[i * n..(i + 1) * n];
-        drive.blend_into::<A>(i, weights, keep, forth, take);
+        drive.move_weights::<A>(i, weights, step, forth);
         constrain::<V, A>(rules, weights);
     }
-}
-
-#[inline(always)]
-fn new_gain<V: Number, A: Arithmetic>(rules: &Rules<V::Scalar>, gain: V, excess: V) -> V {
-    let GainRule::Gradient { rate } = rules.gains else { return gain };
-    signed(rules.sign, gain_step::<V, A>(gain, V::splat(rate), excess))
 }
 
 #[inline(always)]

@@ -45,16 +45,14 @@ impl<V: Number> PairFactor<V> {
         Self { adjugate: [d, -b, -c, a], reciprocal, minors: [first, determinant] }
     }
 
-    /// The response r = M⁻¹s and the inputs zᵢ = wᵢᵀr of interneurons that listen through `weights`.
-    ///
-    /// Both are divided by the determinant last, which hides the latency of that division: it is most of a step.
+    /// The response r = M⁻¹s, and the inputs zᵢ = wᵢᵀr of interneurons that listen through `weights`, which are
+    /// still to be multiplied by the reciprocal of the determinant: that division is the longest part of a step.
     #[inline(always)]
     pub fn respond<A: Arithmetic>(&self, stimulus: [V; 2], weights: [V; 4]) -> ([V; 2], [V; 2]) {
         let [x, y] = apply_pair::<V, A>(self.adjugate, stimulus);
         let [a, b, c, d] = weights;
         let inputs = [A::mul_add(a, x, b * y), A::mul_add(c, x, d * y)];
-        let scale = self.reciprocal;
-        ([x * scale, y * scale], [inputs[0] * scale, inputs[1] * scale])
+        ([x * self.reciprocal, y * self.reciprocal], inputs)
     }
 }
 
@@ -160,14 +158,9 @@ impl<T: Real> Pair<T> {
 impl<V: Number> Pair<V> {
     /// The state after one learning step.
     #[inline(always)]
-    pub fn stepped<A: Arithmetic>(
-        &self,
-        rules: &Rules<V::Scalar>,
-        response: &[V; 2],
-        inputs: &[V; 2],
-    ) -> Self {
+    pub fn stepped<A: Arithmetic>(&self, rules: &Rules<V::Scalar>, drive: Drive<'_, V>) -> Self {
         let mut next = *self;
-        step_parts::<V, A>(rules, Drive::Sample { response, inputs }, self.parts(), next.parts_mut());
+        step_parts::<V, A>(rules, drive, self.parts(), next.parts_mut());
         next
     }
 
@@ -242,7 +235,9 @@ fn run_pair<T: Real, A: Arithmetic>(
             break;
         }
         *out = response;
-        let next = state.stepped::<A>(&rules, &response, &inputs);
+        let scale = factor.reciprocal;
+        let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale };
+        let next = state.stepped::<A>(&rules, drive);
         factor = PairFactor::of::<A>(next.parts());
         if !(factor.is_valid() & finite(next.multipliers)) {
             match next.examined() {

@@ -1,12 +1,29 @@
 //! Moves synapses by the Hebbian rule, Eq. (8).
 
 use crate::kernels::Arithmetic;
-use crate::real::{Number, Real};
+use crate::real::Number;
 
-/// Eq. (8), Δwᵢ = η_w (r nᵢ − wᵢ gᵢ), as the pair (keep, take) of wᵢ ← keep · wᵢ + take · E\[r zᵢ\].
-///
-/// `emitted` is the gain in nᵢ = gᵢ zᵢ; `decay` is the gain, plus the multiplier where there is one.
-#[inline(always)]
-pub(crate) fn hebbian_step<V: Number, A: Arithmetic>(rate: V, emitted: V, decay: V) -> (V, V) {
-    (A::mul_add(-rate, decay, V::splat(V::Scalar::ONE)), rate * emitted)
+/// Eq. (8), Δwᵢ = η_w (E\[r nᵢ\] − wᵢ gᵢ), for one interneuron.
+#[derive(Clone, Copy)]
+pub(crate) struct HebbianStep<V> {
+    /// η_w.
+    pub rate: V,
+    /// The gain, plus the multiplier where there is one.
+    pub decay: V,
+    /// η_w times the gain in nᵢ = gᵢ zᵢ: what the correlation E\[r zᵢ\] counts.
+    pub growth: V,
+}
+
+impl<V: Number> HebbianStep<V> {
+    /// The same for a correlation that is still to be multiplied by `factor`.
+    #[inline(always)]
+    pub fn scaled(self, factor: V) -> Self {
+        Self { growth: self.growth * factor, ..self }
+    }
+
+    /// One weight after the step. The decay, which in a sequential step arrives last, is multiplied last.
+    #[inline(always)]
+    pub fn apply<A: Arithmetic>(&self, weight: V, correlation: V) -> V {
+        A::mul_add(-self.rate * weight, self.decay, A::mul_add(self.growth, correlation, weight))
+    }
 }
