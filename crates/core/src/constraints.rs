@@ -1,48 +1,42 @@
 //! Holds weights at unit length and everything at its sign: the appendix's changes for biological realism.
 
 use crate::kernels::{Arithmetic, dot, out_of_range};
-use crate::real::{Number, Real};
+use crate::real::Real;
 
 /// Δmᵢ = η_m (⟨w_rn,i , w_nr,i⟩ − 1), the multiplier of the unit-norm constraint.
 #[inline(always)]
-pub(crate) fn multiplier_step<V: Number, A: Arithmetic>(multiplier: V, rate: V, overlap: V) -> V {
-    A::mul_add(rate, overlap - V::splat(V::Scalar::ONE), multiplier)
+pub(crate) fn multiplier_step<T: Real, A: Arithmetic>(multiplier: T, rate: T, overlap: T) -> T {
+    A::mul_add(rate, overlap - T::ONE, multiplier)
 }
 
 /// `[x]₊`, the rectification of the sign-constraint appendix. A NaN stays one, so that it is not hidden.
 #[inline(always)]
-pub(crate) fn rectify<V: Number>(x: V) -> V {
-    x.map(|x| if x < V::Scalar::ZERO { V::Scalar::ZERO } else { x })
+pub(crate) fn rectify<T: Real>(x: T) -> T {
+    if x < T::ZERO { T::ZERO } else { x }
 }
 
 /// Rescales weights to unit length. Weights that are all zero have no direction and stay.
 #[inline(always)]
-pub(crate) fn to_unit_length<V: Number, A: Arithmetic>(weights: &mut [V]) {
-    let mut square = dot::<V, A>(weights, weights);
-    if square.any(out_of_range) {
-        to_order_one(weights, square);
-        square = dot::<V, A>(weights, weights);
+pub(crate) fn to_unit_length<T: Real, A: Arithmetic>(weights: &mut [T]) {
+    let mut square = dot::<T, A>(weights, weights);
+    if out_of_range(square) {
+        to_order_one(weights);
+        square = dot::<T, A>(weights, weights);
     }
-    let one = V::Scalar::ONE;
-    let scale = square.map(|square| if out_of_range(square) { one } else { one / square.sqrt() });
+    let scale = if out_of_range(square) { T::ONE } else { T::ONE / square.sqrt() };
     for w in weights {
-        *w = *w * scale;
+        *w *= scale;
     }
 }
 
-/// Divides weights by the largest of them where their squares are out of range, so that they are in range then.
+/// Divides weights by the largest of them, so that their squares are in range.
 #[cold]
 #[inline(never)]
-fn to_order_one<V: Number>(weights: &mut [V], square: V) {
-    let mut largest = V::splat(V::Scalar::ZERO);
-    for &w in weights.iter() {
-        largest = largest.zip(w, |most, w| if w.abs() <= most { most } else { w.abs() });
-    }
-    let divisor = square.zip(largest, |square, largest| {
-        let has_direction = largest > V::Scalar::ZERO && largest.is_finite();
-        if out_of_range(square) && has_direction { largest } else { V::Scalar::ONE }
-    });
-    for w in weights {
-        *w = *w / divisor;
+fn to_order_one<T: Real>(weights: &mut [T]) {
+    let largest = weights.iter().fold(T::ZERO, |most, w| if w.abs() <= most { most } else { w.abs() });
+    if largest > T::ZERO && largest.is_finite() {
+        for w in weights {
+            *w /= largest;
+        }
     }
 }

@@ -3,19 +3,20 @@
 //! A single circuit of this size waits most of the time for its own last step. Many at once keep the processor busy.
 //! Each lane carries out the operations of the scalar run in the same order, so it gives the same bits.
 
-use std::ops::{Add, Div, Mul, Neg, Sub};
-
 use crate::circuit::Circuit;
 use crate::error::{Diverged, Error, Result, Test, require_finite};
-use crate::kernels::dispatched;
+use crate::kernels::{Arithmetic, dispatched};
 use crate::learn::Drive;
-use crate::pair::{Pair, PairFactor, factorise_pair};
-use crate::real::{Number, Real};
+use crate::pair::{Pair, PairFactor, PairOutcome, advance_pair, factorise_pair, finite};
+use crate::real::Real;
 use crate::responses::Solver;
-use crate::rules::Rules;
+use crate::rules::{Rules, with_known_rules};
 
-/// The number of circuits that move together: enough vectors to fill the gaps that one leaves.
-const WIDTH: usize = 16;
+/// The number of circuits in a group: a few vectors' worth, so that their steps fill each other's gaps.
+const WIDTH: usize = 32;
+
+/// The number of samples after which a group looks whether all went well.
+const BLOCK: usize = 64;
 
 /// Many circuits of two neurons and two interneurons, each with its own stimuli, under the same rules.
 ///
@@ -69,11 +70,10 @@ impl<T: Real> Ensemble<T> {
             return Err(Error::shape("stimuli", expected, found));
         }
         require_finite("stimuli", stimuli)?;
-        for (index, group) in self.groups.iter_mut().enumerate() {
-            let block = Block { count, first: index * WIDTH, before: self.steps };
-            advance_group(group, &self.rules, block, stimuli, responses);
+        if count > 0 {
+            advance_groups(&mut self.groups, &self.rules, self.steps, stimuli, responses);
+            self.steps += (stimuli.len() / (2 * count)) as u64;
         }
-        self.steps += (stimuli.len() / (2 * count.max(1))) as u64;
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl<T: Real> Ensemble<T> {
             let (group, lane) = (&self.groups[i / WIDTH], i % WIDTH);
             let mut circuit = circuit.clone();
             let Some(fallen) = group.fallen.iter().find(|fallen| fallen.lane == lane) else {
-                group.pair.lane(lane).store(&mut circuit);
+                group.lanes.pair(lane).store(&mut circuit);
                 return Ok(circuit);
             };
             fallen.pair.store(&mut circuit);
@@ -99,129 +99,244 @@ impl<T: Real> Ensemble<T> {
     }
 }
 
-/// [`WIDTH`] circuits, one in each lane.
+/// Up to [`WIDTH`] circuits, one in each lane; lanes without one are idle.
 struct Group<T> {
-    pair: Pair<Lanes<T>>,
-    factor: PairFactor<Lanes<T>>,
+    circuits: usize,
+    lanes: Lanes<T>,
+    /// The lanes at the start of the block of samples, and whether all have been valid since.
+    start: Lanes<T>,
+    valid: bool,
     fallen: Vec<Fallen<T>>,
 }
-
-/// The next state, its factor and the responses, without those that have just fallen.
-type Survivors<T> = (Pair<Lanes<T>>, PairFactor<Lanes<T>>, [Lanes<T>; 2]);
 
 /// A circuit that has diverged, and its last valid state.
 struct Fallen<T> {
     lane: usize,
     step: u64,
+    /// The number of responses it has given.
+    answered: u64,
     test: Test,
     pair: Pair<T>,
 }
 
-/// Where a group's circuits stand in the stimuli: `first` of `count`, `before` steps in.
+/// The state of [`WIDTH`] circuits, number by number, and the inverse of their M.
 #[derive(Clone, Copy)]
-struct Block {
-    count: usize,
-    first: usize,
-    before: u64,
+#[repr(align(64))]
+struct Lanes<T> {
+    weights: [[T; WIDTH]; 4],
+    gains: [[T; WIDTH]; 2],
+    multipliers: [[T; WIDTH]; 2],
+    leak: [T; WIDTH],
+    /// Without the second corner, which equals the first.
+    adjugate: [[T; WIDTH]; 3],
+    reciprocal: [T; WIDTH],
 }
 
-impl Block {
-    /// The positions of neuron `neuron` in sample `sample`.
+impl<T: Real> Lanes<T> {
+    fn idle() -> Self {
+        let (none, one) = ([T::ZERO; WIDTH], [T::ONE; WIDTH]);
+        Self {
+            weights: [none; 4],
+            gains: [none; 2],
+            multipliers: [none; 2],
+            leak: one,
+            adjugate: [one, none, one],
+            reciprocal: one,
+        }
+    }
+
     #[inline(always)]
-    fn range(&self, sample: usize, neuron: usize) -> std::ops::Range<usize> {
-        let row = (2 * sample + neuron) * self.count;
-        row + self.first..row + self.count.min(self.first + WIDTH)
+    fn pair(&self, i: usize) -> Pair<T> {
+        let Self { weights: [a, b, c, d], gains: [g, h], multipliers: [m, n], leak, .. } = self;
+        Pair {
+            weights: [a[i], b[i], c[i], d[i]],
+            gains: [g[i], h[i]],
+            multipliers: [m[i], n[i]],
+            leak: leak[i],
+        }
+    }
+
+    #[inline(always)]
+    fn factor(&self, i: usize) -> PairFactor<T> {
+        let [a, b, c] = &self.adjugate;
+        // A factor that is kept has passed its test.
+        PairFactor { adjugate: [a[i], b[i], b[i], c[i]], reciprocal: self.reciprocal[i], minors: [T::ONE; 2] }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, i: usize, pair: &Pair<T>, factor: &PairFactor<T>) {
+        for j in 0..4 {
+            self.weights[j][i] = pair.weights[j];
+        }
+        for j in 0..2 {
+            self.gains[j][i] = pair.gains[j];
+            self.multipliers[j][i] = pair.multipliers[j];
+        }
+        self.leak[i] = pair.leak;
+        let [a, b, _, c] = factor.adjugate;
+        (self.adjugate[0][i], self.adjugate[1][i], self.adjugate[2][i]) = (a, b, c);
+        self.reciprocal[i] = factor.reciprocal;
+    }
+
+    /// One step of every lane, which turns stimuli into responses; whether all have passed a quick look.
+    #[inline(always)]
+    fn step<A: Arithmetic>(&mut self, rules: &Rules<T>, [first, second]: &mut [[T; WIDTH]; 2]) -> bool {
+        let mut valid = true;
+        for i in 0..WIDTH {
+            let (pair, factor) = (self.pair(i), self.factor(i));
+            let (response, inputs) = factor.respond::<A>([first[i], second[i]], pair.weights);
+            let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale: factor.reciprocal };
+            let next = pair.stepped::<A>(rules, drive);
+            let factor = PairFactor::of::<A>(next.parts());
+            valid &= factor.is_valid() & finite(response) & finite(next.multipliers);
+            self.set(i, &next, &factor);
+            (first[i], second[i]) = (response[0], response[1]);
+        }
+        valid
     }
 }
 
 impl<T: Real> Group<T> {
     fn of(circuits: &[Circuit<T>]) -> Self {
-        let (mut pair, mut factors) = (Pair::splat(&Pair::idle()), [PairFactor::idle(); WIDTH]);
+        let (lanes, start) = (Lanes::idle(), Lanes::idle());
+        let mut group = Self { circuits: circuits.len(), lanes, start, valid: true, fallen: Vec::new() };
         for (lane, circuit) in circuits.iter().enumerate() {
-            let state = Pair::of(circuit);
-            pair.set_lane(lane, &state);
-            // A circuit is valid by construction, so there is a factor.
-            factors[lane] = factorise_pair(state.parts()).unwrap_or(PairFactor::idle());
+            group.put(lane, &Pair::of(circuit));
         }
-        Self { pair, factor: PairFactor::gather(&factors), fallen: Vec::new() }
+        group
     }
 
-    /// Takes the circuits that `next` has made invalid out of the group. All by value, because references
-    /// would keep the state of the hot loop out of registers.
+    /// Puts a valid circuit into a lane.
+    fn put(&mut self, lane: usize, pair: &Pair<T>) {
+        if let Ok(factor) = factorise_pair(pair.parts()) {
+            self.lanes.set(lane, pair, &factor);
+        }
+    }
+
+    /// One sample. A group that is not full is shown zeros beside its stimuli.
+    #[inline(always)]
+    fn step<A: Arithmetic>(&mut self, rules: &Rules<T>, stimulus: [&[T]; 2], response: [&mut [T]; 2]) {
+        // Arrays of its own, so that the compiler sees that nothing overlaps.
+        let mut lanes = [[T::ZERO; WIDTH]; 2];
+        copy(stimulus[0], &mut lanes[0][..stimulus[0].len()]);
+        copy(stimulus[1], &mut lanes[1][..stimulus[1].len()]);
+        self.valid &= self.lanes.step::<A>(rules, &mut lanes);
+        let [first, second] = response;
+        copy(&lanes[0][..first.len()], first);
+        copy(&lanes[1][..second.len()], second);
+    }
+
+    /// Takes the same samples again, circuit by circuit in the scalar run, which knows what to do with an M that
+    /// is out of range or not valid.
     #[cold]
     #[inline(never)]
-    fn without_invalid(
-        &mut self,
-        [state, mut next]: [Pair<Lanes<T>>; 2],
-        mut response: [Lanes<T>; 2],
-        step: u64,
-    ) -> Survivors<T> {
-        let mut factors = [PairFactor::idle(); WIDTH];
-        for lane in 0..WIDTH {
+    fn advance_apart(&mut self, rules: &Rules<T>, before: u64, block: &mut Block<'_, T>) {
+        self.lanes = self.start;
+        for lane in 0..self.circuits {
             if self.fallen.iter().any(|fallen| fallen.lane == lane) {
                 continue;
             }
-            let (before, after) = (state.lane(lane), next.lane(lane));
-            let unanswered = !response.iter().all(|r| r.0[lane].is_finite());
-            let outcome = if unanswered { Err(Test::Overflow) } else { after.examined() };
-            let test = match outcome {
-                Ok(factor) => {
-                    factors[lane] = factor;
+            let mut pair = self.lanes.pair(lane);
+            let stimuli = block.stimuli_of(lane);
+            let mut responses = vec![T::ZERO; stimuli.len()];
+            let (learned, outcome) = advance_pair(&mut pair, rules, &stimuli, &mut responses);
+            block.set_responses_of(lane, &responses);
+            let (test, answered) = match outcome {
+                PairOutcome::Done => {
+                    self.put(lane, &pair);
                     continue;
                 }
-                Err(test) => test,
+                PairOutcome::Invalid(test) => (test, 1),
+                PairOutcome::Unanswered => (Test::Overflow, 0),
             };
-            if unanswered {
-                response.iter_mut().for_each(|r| r.0[lane] = T::from_f64(f64::NAN));
-            }
-            self.fallen.push(Fallen { lane, step, test, pair: before });
-            next.set_lane(lane, &Pair::idle());
+            let step = before + learned as u64;
+            self.fallen.push(Fallen { lane, step, answered: step + answered, test, pair });
+            self.put(lane, &Pair::idle());
         }
-        (next, PairFactor::gather(&factors), response)
     }
 
     /// Those who have fallen say nothing.
     #[cold]
     #[inline(never)]
-    fn silenced(&self, mut response: [Lanes<T>; 2]) -> [Lanes<T>; 2] {
+    fn silence(&self, before: u64, block: &mut Block<'_, T>) {
         for fallen in &self.fallen {
-            response.iter_mut().for_each(|r| r.0[fallen.lane] = T::from_f64(f64::NAN));
+            let silent = 2 * fallen.answered.saturating_sub(before) as usize;
+            let rows = block.responses.chunks_exact_mut(block.count).skip(silent);
+            rows.for_each(|row| row[block.first + fallen.lane] = T::from_f64(f64::NAN));
         }
-        response
+    }
+}
+
+/// Some samples of `count` circuits, and where a group's begin among them: one row for each sample and neuron.
+struct Block<'a, T> {
+    count: usize,
+    first: usize,
+    stimuli: &'a [T],
+    responses: &'a mut [T],
+}
+
+impl<T: Real> Block<'_, T> {
+    fn stimuli_of(&self, lane: usize) -> Vec<T> {
+        self.stimuli.chunks_exact(self.count).map(|row| row[self.first + lane]).collect()
+    }
+
+    fn set_responses_of(&mut self, lane: usize, responses: &[T]) {
+        for (row, &response) in self.responses.chunks_exact_mut(self.count).zip(responses) {
+            row[self.first + lane] = response;
+        }
     }
 }
 
 dispatched! {
-    /// Answers and learns from every sample of a block.
-    fn advance_group<T, A>(
-        group: &mut Group<T>, rules: &Rules<T>, block: Block, stimuli: &[T], responses: &mut [T],
+    /// Answers and learns from every sample.
+    widest fn advance_groups<T, A>(
+        groups: &mut [Group<T>], rules: &Rules<T>, before: u64, stimuli: &[T], responses: &mut [T],
     ) {
         let rules = *rules;
-        let mut state = group.pair;
-        let mut factor = group.factor;
-        for sample in 0..stimuli.len() / (2 * block.count) {
-            let ranges = [block.range(sample, 0), block.range(sample, 1)];
-            let stimulus = [Lanes::load(&stimuli[ranges[0].clone()]), Lanes::load(&stimuli[ranges[1].clone()])];
-            let (mut response, inputs) = factor.respond::<A>(stimulus, state.weights);
-            let scale = factor.reciprocal;
-            let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale };
-            let mut next = state.stepped::<A>(&rules, drive);
-            factor = PairFactor::of::<A>(next.parts());
-            let valid = factor.all_valid() & all_finite(&response) & all_finite(&next.multipliers);
-            if !group.fallen.is_empty() {
-                response = group.silenced(response);
-            }
-            if !valid {
-                let step = block.before + sample as u64;
-                (next, factor, response) = group.without_invalid([state, next], response, step);
-            }
-            state = next;
-            let [first, second] = ranges;
-            response[0].store(&mut responses[first]);
-            response[1].store(&mut responses[second]);
+        with_known_rules!(rules => run_groups::<T, A>(groups, rules, before, stimuli, responses));
+    }
+}
+
+#[inline(always)]
+fn run_groups<T: Real, A: Arithmetic>(
+    groups: &mut [Group<T>],
+    rules: Rules<T>,
+    before: u64,
+    stimuli: &[T],
+    responses: &mut [T],
+) {
+    let count = groups.iter().map(|group| group.circuits).sum::<usize>();
+    let blocks = stimuli.chunks(2 * count * BLOCK).zip(responses.chunks_mut(2 * count * BLOCK));
+    for (step, (stimuli, responses)) in (before..).step_by(BLOCK).zip(blocks) {
+        for group in &mut *groups {
+            (group.start, group.valid) = (group.lanes, true);
         }
-        group.pair = state;
-        group.factor = factor;
+        for (s, r) in stimuli.chunks_exact(2 * count).zip(responses.chunks_exact_mut(2 * count)) {
+            let (s, r) = (s.split_at(count), r.split_at_mut(count));
+            let stimuli = s.0.chunks(WIDTH).zip(s.1.chunks(WIDTH));
+            let responses = r.0.chunks_mut(WIDTH).zip(r.1.chunks_mut(WIDTH));
+            for ((group, s), r) in groups.iter_mut().zip(stimuli).zip(responses) {
+                group.step::<A>(&rules, [s.0, s.1], [r.0, r.1]);
+            }
+        }
+        for (index, group) in groups.iter_mut().enumerate() {
+            let first = index * WIDTH;
+            if !group.valid {
+                group.advance_apart(&rules, step, &mut Block { count, first, stimuli, responses });
+            }
+            if !group.fallen.is_empty() {
+                group.silence(step, &mut Block { count, first, stimuli, responses });
+            }
+        }
+    }
+}
+
+/// Copies a row, most often a whole one, whose length the compiler then knows.
+#[inline(always)]
+fn copy<T: Real>(from: &[T], to: &mut [T]) {
+    match (<&[T; WIDTH]>::try_from(from), <&mut [T; WIDTH]>::try_from(&mut *to)) {
+        (Ok(from), Ok(to)) => *to = *from,
+        _ => to.copy_from_slice(from),
     }
 }
 
@@ -229,167 +344,5 @@ impl<T: Real> Pair<T> {
     /// A circuit that stays as it is whatever it is shown: no weights, leak 1.
     fn idle() -> Self {
         Self { weights: [T::ZERO; 4], gains: [T::ZERO; 2], multipliers: [T::ZERO; 2], leak: T::ONE }
-    }
-}
-
-impl<T: Real> Pair<Lanes<T>> {
-    fn splat(pair: &Pair<T>) -> Self {
-        Self {
-            weights: pair.weights.map(Lanes::splat),
-            gains: pair.gains.map(Lanes::splat),
-            multipliers: pair.multipliers.map(Lanes::splat),
-            leak: Lanes::splat(pair.leak),
-        }
-    }
-
-    fn lane(&self, i: usize) -> Pair<T> {
-        Pair {
-            weights: self.weights.map(|lanes| lanes.0[i]),
-            gains: self.gains.map(|lanes| lanes.0[i]),
-            multipliers: self.multipliers.map(|lanes| lanes.0[i]),
-            leak: self.leak.0[i],
-        }
-    }
-
-    fn set_lane(&mut self, i: usize, pair: &Pair<T>) {
-        let set = |lanes: &mut [Lanes<T>], values: &[T]| {
-            lanes.iter_mut().zip(values).for_each(|(lanes, &value)| lanes.0[i] = value);
-        };
-        set(&mut self.weights, &pair.weights);
-        set(&mut self.gains, &pair.gains);
-        set(&mut self.multipliers, &pair.multipliers);
-        self.leak.0[i] = pair.leak;
-    }
-}
-
-/// The same number of [`WIDTH`] circuits.
-#[derive(Clone, Copy)]
-struct Lanes<T>([T; WIDTH]);
-
-impl<T: Real> Lanes<T> {
-    /// Lanes without a circuit are shown nothing.
-    #[inline(always)]
-    fn load(values: &[T]) -> Self {
-        if let Ok(values) = values.try_into() {
-            return Self(values);
-        }
-        let mut lanes = [T::ZERO; WIDTH];
-        lanes[..values.len()].copy_from_slice(values);
-        Self(lanes)
-    }
-
-    #[inline(always)]
-    fn store(&self, out: &mut [T]) {
-        if let Ok(out) = <&mut [T; WIDTH]>::try_from(&mut *out) {
-            *out = self.0;
-            return;
-        }
-        out.copy_from_slice(&self.0[..out.len()]);
-    }
-
-    /// Whether `test` holds for every pair of numbers, without leaving early: that would not vectorise.
-    #[inline(always)]
-    fn all_with(&self, other: &Self, test: impl Fn(T, T) -> bool) -> bool {
-        self.0.iter().zip(&other.0).fold(true, |all, (&a, &b)| all & test(a, b))
-    }
-
-    #[inline(always)]
-    fn all_finite(&self) -> bool {
-        self.all_with(self, |x, _| x.abs() <= T::MAX)
-    }
-}
-
-#[inline(always)]
-fn all_finite<T: Real>([x, y]: &[Lanes<T>; 2]) -> bool {
-    x.all_finite() & y.all_finite()
-}
-
-impl<T: Real> PairFactor<T> {
-    /// The factor of [`Pair::idle`].
-    fn idle() -> Self {
-        Self { adjugate: [T::ONE, T::ZERO, T::ZERO, T::ONE], reciprocal: T::ONE, minors: [T::ONE; 2] }
-    }
-}
-
-impl<T: Real> PairFactor<Lanes<T>> {
-    fn gather(factors: &[PairFactor<T>; WIDTH]) -> Self {
-        let lanes = |get: &dyn Fn(&PairFactor<T>) -> T| Lanes(std::array::from_fn(|i| get(&factors[i])));
-        Self {
-            adjugate: std::array::from_fn(|j| lanes(&|factor| factor.adjugate[j])),
-            reciprocal: lanes(&|factor| factor.reciprocal),
-            minors: std::array::from_fn(|j| lanes(&|factor| factor.minors[j])),
-        }
-    }
-
-    #[inline(always)]
-    fn all_valid(&self) -> bool {
-        let [first, determinant] = &self.minors;
-        first.all_with(determinant, |first, determinant| {
-            (first > T::ZERO) & (determinant >= T::MIN_POSITIVE) & (determinant <= T::MAX)
-        })
-    }
-}
-
-impl<T: Real> Number for Lanes<T> {
-    type Scalar = T;
-
-    #[inline(always)]
-    fn splat(value: T) -> Self {
-        Self([value; WIDTH])
-    }
-
-    #[inline(always)]
-    fn fused(self, factor: Self, term: Self) -> Self {
-        let mut out = term;
-        for i in 0..WIDTH {
-            out.0[i] = self.0[i].fused(factor.0[i], term.0[i]);
-        }
-        out
-    }
-
-    #[inline(always)]
-    fn map(mut self, f: impl Fn(T) -> T) -> Self {
-        for x in &mut self.0 {
-            *x = f(*x);
-        }
-        self
-    }
-
-    #[inline(always)]
-    fn zip(mut self, other: Self, f: impl Fn(T, T) -> T) -> Self {
-        for i in 0..WIDTH {
-            self.0[i] = f(self.0[i], other.0[i]);
-        }
-        self
-    }
-
-    #[inline(always)]
-    fn any(self, f: impl Fn(T) -> bool) -> bool {
-        self.0.iter().fold(false, |any, &x| any | f(x))
-    }
-}
-
-macro_rules! lane_by_lane {
-    ($($operator:ident $method:ident),*) => {$(
-        impl<T: Real> $operator for Lanes<T> {
-            type Output = Self;
-            #[inline(always)]
-            fn $method(mut self, other: Self) -> Self {
-                for i in 0..WIDTH {
-                    self.0[i] = self.0[i].$method(other.0[i]);
-                }
-                self
-            }
-        }
-    )*};
-}
-
-lane_by_lane!(Add add, Sub sub, Mul mul, Div div);
-
-impl<T: Real> Neg for Lanes<T> {
-    type Output = Self;
-    #[inline(always)]
-    fn neg(self) -> Self {
-        self.map(|x| -x)
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::circuit::Circuit;
+use crate::kernels::all_finite;
 use crate::real::Real;
 
 /// The result of everything here that can fail.
@@ -190,6 +191,9 @@ pub(crate) fn require_finite_within<T: Real>(
     values: &[T],
     range: Range<usize>,
 ) -> Result<()> {
+    if all_finite(&values[range.clone()]) {
+        return Ok(());
+    }
     match values[range.clone()].iter().position(|x| !x.is_finite()) {
         None => Ok(()),
         Some(offset) => {

@@ -5,11 +5,11 @@ use crate::kernels::Arithmetic;
 use crate::linalg::{Cholesky, product, symmetric_eigen};
 use crate::matrix::Matrix;
 use crate::metrics::{require_covariance, square_root};
-use crate::real::{Number, Real};
+use crate::real::Real;
 
 /// Eq. (7), Δgᵢ = η_g (zᵢ² − ‖wᵢ‖²), without the part η_g zᵢ² that a drive adds to it.
 #[inline(always)]
-pub(crate) fn gain_base<V: Number, A: Arithmetic>(gain: V, rate: V, target: V) -> V {
+pub(crate) fn gain_base<T: Real, A: Arithmetic>(gain: T, rate: T, target: T) -> T {
     A::mul_add(-rate, target, gain)
 }
 

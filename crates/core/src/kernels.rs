@@ -7,7 +7,7 @@
 //! depend on how the compiler vectorised it.
 
 use crate::circuit::Parts;
-use crate::real::{Number, Real};
+use crate::real::Real;
 use crate::synapses::HebbianStep;
 
 /// The number of interleaved strands of a sum.
@@ -18,7 +18,7 @@ const HALF: usize = LANES / 2;
 /// How a multiply-add is carried out.
 pub(crate) trait Arithmetic {
     /// `a * b + c`.
-    fn mul_add<V: Number>(a: V, b: V, c: V) -> V;
+    fn mul_add<T: Real>(a: T, b: T, c: T) -> T;
 }
 
 /// One instruction, one rounding.
@@ -28,21 +28,39 @@ pub(crate) struct Separate;
 
 impl Arithmetic for Fused {
     #[inline(always)]
-    fn mul_add<V: Number>(a: V, b: V, c: V) -> V {
+    fn mul_add<T: Real>(a: T, b: T, c: T) -> T {
         a.fused(b, c)
     }
 }
 
 impl Arithmetic for Separate {
     #[inline(always)]
-    fn mul_add<V: Number>(a: V, b: V, c: V) -> V {
+    fn mul_add<T: Real>(a: T, b: T, c: T) -> T {
         a * b + c
     }
 }
 
-/// Compiles a loop for each kind of processor and picks one when it is called.
+/// Compiles a loop for each kind of processor and picks one when it is called: with AVX2 and FMA, or without;
+/// loops marked `widest` also with the registers of AVX-512, which shorter loops cannot fill.
 macro_rules! dispatched {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident<T, A $(, $other:ident: $bound:path)*>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+    (@level $features:literal $name:ident<T $(, $other:ident: $bound:path)*>($($arg:ident: $type:ty),*) $(-> $result:ty)?) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        #[allow(clippy::too_many_arguments)]
+        fn $name<T: $crate::real::Real $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? {
+            body::<T, $crate::kernels::Fused $(, $other)*>($($arg),*)
+        }
+    };
+    (@widest widest, ($($arg:ident: $type:ty),*), $($result:ty)?, $($other:ident: $bound:path),*) => {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            dispatched!(@level "avx512f" widest<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
+            // SAFETY: the processor has just been seen to have this feature.
+            return unsafe { widest::<T $(, $other)*>($($arg),*) };
+        }
+    };
+    (@widest , $($rest:tt)*) => {};
+    ($(#[$meta:meta])* $($level:ident)? => $vis:vis fn $name:ident<T, A $(, $other:ident: $bound:path)*>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$meta])*
         #[allow(unsafe_code, clippy::too_many_arguments)]
         $vis fn $name<T: $crate::real::Real $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? {
@@ -50,17 +68,12 @@ macro_rules! dispatched {
             #[allow(clippy::too_many_arguments)]
             fn body<T: $crate::real::Real, A: $crate::kernels::Arithmetic $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? $body
 
+            dispatched!(@widest $($level)?, ($($arg: $type),*), $($result)?, $($other: $bound),*);
             #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,fma")]
-                #[allow(clippy::too_many_arguments)]
-                fn wide<T: $crate::real::Real $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? {
-                    body::<T, $crate::kernels::Fused $(, $other)*>($($arg),*)
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    // SAFETY: the processor has just been seen to have both features.
-                    return unsafe { wide::<T $(, $other)*>($($arg),*) };
-                }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                dispatched!(@level "avx2,fma" wide<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
+                // SAFETY: the processor has just been seen to have both features.
+                return unsafe { wide::<T $(, $other)*>($($arg),*) };
             }
             // The other wide architecture always fuses.
             #[cfg(target_arch = "aarch64")]
@@ -69,12 +82,14 @@ macro_rules! dispatched {
             body::<T, $crate::kernels::Separate $(, $other)*>($($arg),*)
         }
     };
+    ($(#[$meta:meta])* widest $vis:vis fn $($rest:tt)*) => { dispatched! { $(#[$meta])* widest => $vis fn $($rest)* } };
+    ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => { dispatched! { $(#[$meta])* => $vis fn $($rest)* } };
 }
 pub(crate) use dispatched;
 
 /// `sum += x · y`, strand by strand.
 #[inline(always)]
-fn fuse<V: Number, A: Arithmetic, const L: usize>(sum: &mut [V; L], x: &[V; L], y: &[V; L]) {
+fn fuse<T: Real, A: Arithmetic, const L: usize>(sum: &mut [T; L], x: &[T; L], y: &[T; L]) {
     for l in 0..L {
         sum[l] = A::mul_add(x[l], y[l], sum[l]);
     }
@@ -85,8 +100,8 @@ fn fuse<V: Number, A: Arithmetic, const L: usize>(sum: &mut [V; L], x: &[V; L], 
 /// There is no closure here, nor anywhere around a multiply-add: one that is not inlined would lose the
 /// processor features of its caller and call the library's slow fused product.
 #[inline(always)]
-fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C], x: &[V]) -> [V; C] {
-    let zero = V::splat(V::Scalar::ZERO);
+fn dots<T: Real, A: Arithmetic, const C: usize>(columns: [&[T]; C], x: &[T]) -> [T; C] {
+    let zero = T::ZERO;
     let (blocks, rest) = x.as_chunks::<LANES>();
     let mut products = [zero; C];
     if !blocks.is_empty() {
@@ -94,7 +109,7 @@ fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C], x: &[V]) -
         let mut strands = [[zero; LANES]; C];
         for (b, x) in blocks.iter().enumerate() {
             for c in 0..C {
-                fuse::<V, A, LANES>(&mut strands[c], &own_blocks[c][b], x);
+                fuse::<T, A, LANES>(&mut strands[c], &own_blocks[c][b], x);
             }
         }
         // The strands go through memory. Otherwise the compiler sees what becomes of them and arranges the loop
@@ -114,14 +129,14 @@ fn dots<V: Number, A: Arithmetic, const C: usize>(columns: [&[V]; C], x: &[V]) -
 }
 
 #[inline(always)]
-fn sum_of_strands<V: Number>(s: [V; LANES]) -> V {
+fn sum_of_strands<T: Real>(s: [T; LANES]) -> T {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
 /// The products ⟨xᵢ, yᵢ⟩ of four pairs of neighbouring columns, from column `first` on; bit for bit those of [`dot`].
 #[inline(always)]
-pub(crate) fn four_dots<V: Number, A: Arithmetic>(x: &[V], y: &[V], rows: usize, first: usize) -> [V; 4] {
-    let zero = V::splat(V::Scalar::ZERO);
+pub(crate) fn four_dots<T: Real, A: Arithmetic>(x: &[T], y: &[T], rows: usize, first: usize) -> [T; 4] {
+    let zero = T::ZERO;
     let (x, y) = (four_columns(x, rows, first), four_columns(y, rows, first));
     let blocks = rows / LANES;
     let mut products = [zero; 4];
@@ -131,7 +146,7 @@ pub(crate) fn four_dots<V: Number, A: Arithmetic>(x: &[V], y: &[V], rows: usize,
         let mut strands = [[zero; LANES]; 4];
         for b in 0..blocks {
             for c in 0..4 {
-                fuse::<V, A, LANES>(&mut strands[c], &x_blocks[c][b], &y_blocks[c][b]);
+                fuse::<T, A, LANES>(&mut strands[c], &x_blocks[c][b], &y_blocks[c][b]);
             }
         }
         let strands = std::hint::black_box(strands);
@@ -149,8 +164,8 @@ pub(crate) fn four_dots<V: Number, A: Arithmetic>(x: &[V], y: &[V], rows: usize,
 
 /// The product ⟨x, y⟩.
 #[inline(always)]
-pub(crate) fn dot<V: Number, A: Arithmetic>(x: &[V], y: &[V]) -> V {
-    dots::<V, A, 1>([x], y)[0]
+pub(crate) fn dot<T: Real, A: Arithmetic>(x: &[T], y: &[T]) -> T {
+    dots::<T, A, 1>([x], y)[0]
 }
 
 /// Whether a sum of squares ran over, or is so small that it has lost digits. A NaN is out of range too.
@@ -161,10 +176,10 @@ pub(crate) fn out_of_range<T: Real>(square: T) -> bool {
 
 /// `out += Σ factorᵢ cᵢ` over several columns.
 #[inline(always)]
-pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
-    out: &mut [V],
-    factors: [V; C],
-    columns: [&[V]; C],
+pub(crate) fn add_columns<T: Real, A: Arithmetic, const C: usize>(
+    out: &mut [T],
+    factors: [T; C],
+    columns: [&[T]; C],
 ) {
     let columns = columns.map(|column| &column[..out.len()]);
     let (blocks, rest) = out.as_chunks_mut::<LANES>();
@@ -173,7 +188,7 @@ pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
     for (b, out) in blocks.iter_mut().enumerate() {
         let mut sum = *out;
         for c in 0..C {
-            fuse::<V, A, LANES>(&mut sum, &[factors[c]; LANES], &own_blocks[c][b]);
+            fuse::<T, A, LANES>(&mut sum, &[factors[c]; LANES], &own_blocks[c][b]);
         }
         *out = sum;
     }
@@ -183,7 +198,7 @@ pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
         let mut sum = *out;
         for c in 0..C {
             if let Some(own) = columns[c][start..].first_chunk::<HALF>() {
-                fuse::<V, A, HALF>(&mut sum, &[factors[c]; HALF], own);
+                fuse::<T, A, HALF>(&mut sum, &[factors[c]; HALF], own);
             }
         }
         *out = sum;
@@ -197,11 +212,11 @@ pub(crate) fn add_columns<V: Number, A: Arithmetic, const C: usize>(
 
 /// The weights of one interneuron after a Hebbian step.
 #[inline(always)]
-pub(crate) fn move_weights<V: Number, A: Arithmetic>(
-    out: &mut [V],
-    step: HebbianStep<V>,
-    weights: &[V],
-    correlation: &[V],
+pub(crate) fn move_weights<T: Real, A: Arithmetic>(
+    out: &mut [T],
+    step: HebbianStep<T>,
+    weights: &[T],
+    correlation: &[T],
 ) {
     let (out_blocks, out_tail) = out.as_chunks_mut::<LANES>();
     let (blocks, tail) = weights.as_chunks::<LANES>();
@@ -544,6 +559,13 @@ fn invert_lower<T: Real, A: Arithmetic>(
                 *x *= reciprocals[first + c];
             }
         }
+    }
+}
+
+dispatched! {
+    /// Whether all numbers are finite, without leaving early: many are looked at together.
+    pub(crate) fn all_finite<T, A>(values: &[T]) -> bool {
+        values.iter().fold(true, |finite, x| finite & (x.abs() <= T::MAX))
     }
 }
 

@@ -9,29 +9,29 @@ use crate::constraints::{multiplier_step, rectify, to_unit_length};
 use crate::error::{Diverged, Error, Result, Test};
 use crate::gains::gain_base;
 use crate::kernels::{Arithmetic, add_columns, column, dispatched, dot, four_dots, move_weights};
-use crate::real::{Number, Real};
+use crate::real::Real;
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
 use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
 use crate::synapses::HebbianStep;
 
 /// What drives a learning step.
 #[derive(Clone, Copy)]
-pub(crate) enum Drive<'a, V> {
+pub(crate) enum Drive<'a, T> {
     /// One response r and its interneuron inputs z.
-    Sample { response: &'a [V], inputs: &'a [V] },
+    Sample { response: &'a [T], inputs: &'a [T] },
     /// The same with inputs that are still to be multiplied by `scale`: where a step waits for that number more
     /// than for anything else, what does not need it is computed first.
-    Unscaled { response: &'a [V], inputs: &'a [V], scale: V },
+    Unscaled { response: &'a [T], inputs: &'a [T], scale: T },
     /// Several responses (one after another) and their inputs.
-    Batch { responses: &'a [V], inputs: &'a [V] },
+    Batch { responses: &'a [T], inputs: &'a [T] },
     /// E\[r zᵢ\] = C_rr w_rn,i for each interneuron, one after another.
-    Expectation { correlations: &'a [V] },
+    Expectation { correlations: &'a [T] },
 }
 
-impl<V: Number> Drive<'_, V> {
+impl<T: Real> Drive<'_, T> {
     /// `base` + `rate` · E\[zᵢ²\] for the interneuron i that listens through `weights`.
     #[inline(always)]
-    fn add_square<A: Arithmetic>(&self, i: usize, weights: &[V], rate: V, base: V) -> V {
+    fn add_square<A: Arithmetic>(&self, i: usize, weights: &[T], rate: T, base: T) -> T {
         match self {
             Self::Sample { inputs, .. } => A::mul_add(rate * inputs[i], inputs[i], base),
             Self::Unscaled { inputs, scale, .. } => {
@@ -39,21 +39,21 @@ impl<V: Number> Drive<'_, V> {
             }
             Self::Batch { responses, inputs } => {
                 let samples = responses.len() / weights.len();
-                let mut squares = V::splat(V::Scalar::ZERO);
+                let mut squares = T::ZERO;
                 for z in inputs.chunks_exact(inputs.len() / samples) {
                     squares = A::mul_add(z[i], z[i], squares);
                 }
-                A::mul_add(rate / count(samples), squares, base)
+                A::mul_add(rate / T::from_f64(samples as f64), squares, base)
             }
             Self::Expectation { correlations } => {
-                A::mul_add(rate, dot::<V, A>(weights, column(correlations, weights.len(), i)), base)
+                A::mul_add(rate, dot::<T, A>(weights, column(correlations, weights.len(), i)), base)
             }
         }
     }
 
     /// The gain with which the interneuron's output n = g z counts: a sample's was emitted with the old one.
     #[inline(always)]
-    fn emitted(&self, old: V, ordered: V) -> V {
+    fn emitted(&self, old: T, ordered: T) -> T {
         match self {
             Self::Expectation { .. } => ordered,
             Self::Sample { .. } | Self::Unscaled { .. } | Self::Batch { .. } => old,
@@ -62,13 +62,13 @@ impl<V: Number> Drive<'_, V> {
 
     /// Writes the weights of interneuron i after a Hebbian step.
     #[inline(always)]
-    fn move_weights<A: Arithmetic>(&self, i: usize, out: &mut [V], step: HebbianStep<V>, weights: &[V]) {
+    fn move_weights<A: Arithmetic>(&self, i: usize, out: &mut [T], step: HebbianStep<T>, weights: &[T]) {
         match self {
             Self::Sample { response, inputs } => {
-                move_weights::<V, A>(out, step.scaled(inputs[i]), weights, response);
+                move_weights::<T, A>(out, step.scaled(inputs[i]), weights, response);
             }
             Self::Unscaled { response, inputs, scale } => {
-                move_weights::<V, A>(out, step.scaled(inputs[i]).scaled(*scale), weights, response);
+                move_weights::<T, A>(out, step.scaled(inputs[i]).scaled(*scale), weights, response);
             }
             Self::Batch { responses, inputs } => {
                 let samples = responses.len() / out.len();
@@ -76,13 +76,13 @@ impl<V: Number> Drive<'_, V> {
                 for (out, &w) in out.iter_mut().zip(weights) {
                     *out = A::mul_add(-step.rate * w, step.decay, w);
                 }
-                let share = step.growth / count(samples);
+                let share = step.growth / T::from_f64(samples as f64);
                 for (r, z) in responses.chunks_exact(out.len()).zip(inputs.chunks_exact(interneurons)) {
-                    add_columns::<V, A, 1>(out, [share * z[i]], [r]);
+                    add_columns::<T, A, 1>(out, [share * z[i]], [r]);
                 }
             }
             Self::Expectation { correlations } => {
-                move_weights::<V, A>(out, step, weights, column(correlations, weights.len(), i));
+                move_weights::<T, A>(out, step, weights, column(correlations, weights.len(), i));
             }
         }
     }
@@ -97,78 +97,76 @@ dispatched! {
 
 /// One learning step, interneuron by interneuron: none of them looks at another.
 #[inline(always)]
-pub(crate) fn step_parts<V: Number, A: Arithmetic>(
-    rules: &Rules<V::Scalar>,
-    drive: Drive<'_, V>,
-    from: Parts<'_, V>,
-    mut to: PartsMut<'_, V>,
+pub(crate) fn step_parts<T: Real, A: Arithmetic>(
+    rules: &Rules<T>,
+    drive: Drive<'_, T>,
+    from: Parts<'_, T>,
+    mut to: PartsMut<'_, T>,
 ) {
     let (n, k) = (from.neurons, from.gains.len());
     let fours = k / 4 * 4;
     for first in (0..fours).step_by(4) {
-        let overlaps = four_dots::<V, A>(from.feedback, from.listening(), n, first);
+        let overlaps = four_dots::<T, A>(from.feedback, from.listening(), n, first);
         for c in 0..4 {
-            step_interneuron::<V, A>(rules, drive, from, &mut to, (first + c, overlaps[c]));
+            step_interneuron::<T, A>(rules, drive, from, &mut to, (first + c, overlaps[c]));
         }
     }
     for i in fours..k {
-        let overlap = dot::<V, A>(column(from.feedback, n, i), column(from.listening(), n, i));
-        step_interneuron::<V, A>(rules, drive, from, &mut to, (i, overlap));
+        let overlap = dot::<T, A>(column(from.feedback, n, i), column(from.listening(), n, i));
+        step_interneuron::<T, A>(rules, drive, from, &mut to, (i, overlap));
     }
 }
 
 /// The step of interneuron i, whose weights overlap by ⟨w_nr,i , w_rn,i⟩ = ‖wᵢ‖² when tied.
 #[inline(always)]
-fn step_interneuron<V: Number, A: Arithmetic>(
-    rules: &Rules<V::Scalar>,
-    drive: Drive<'_, V>,
-    from: Parts<'_, V>,
-    to: &mut PartsMut<'_, V>,
-    (i, overlap): (usize, V),
+fn step_interneuron<T: Real, A: Arithmetic>(
+    rules: &Rules<T>,
+    drive: Drive<'_, T>,
+    from: Parts<'_, T>,
+    to: &mut PartsMut<'_, T>,
+    (i, overlap): (usize, T),
 ) {
     let n = from.neurons;
     let (back, forth) = (column(from.feedback, n, i), column(from.listening(), n, i));
-    let target =
-        if let UnitNorm::Multiplier { .. } = rules.unit_norm { V::splat(V::Scalar::ONE) } else { overlap };
+    let target = if let UnitNorm::Multiplier { .. } = rules.unit_norm { T::ONE } else { overlap };
     let old = from.gains[i];
     let new = if let GainRule::Gradient { rate } = rules.gains {
-        let base = gain_base::<V, A>(old, V::splat(rate), target);
-        signed(rules.sign, drive.add_square::<A>(i, forth, V::splat(rate), base))
+        let base = gain_base::<T, A>(old, rate, target);
+        signed(rules.sign, drive.add_square::<A>(i, forth, rate, base))
     } else {
         old
     };
     to.gains[i] = new;
 
     let SynapseRule::Hebbian { rate } = rules.synapses else { return };
-    let multiplier = new_multiplier::<V, A>(rules, from.multipliers[i], overlap);
+    let multiplier = new_multiplier::<T, A>(rules, from.multipliers[i], overlap);
     to.multipliers[i] = multiplier;
     let (gain, multiplier) = match rules.order {
         Order::Sequential => (new, multiplier),
         Order::Concurrent => (old, from.multipliers[i]),
     };
     let decay = if let UnitNorm::Multiplier { .. } = rules.unit_norm { gain + multiplier } else { gain };
-    let rate = V::splat(rate);
     let step = HebbianStep { rate, decay, growth: rate * drive.emitted(old, gain) };
     let weights = &mut to.feedback[i * n..(i + 1) * n];
     drive.move_weights::<A>(i, weights, step, back);
-    constrain::<V, A>(rules, weights);
+    constrain::<T, A>(rules, weights);
     if let Some(feedforward) = &mut to.feedforward {
         let weights = &mut feedforward[i * n..(i + 1) * n];
         drive.move_weights::<A>(i, weights, step, forth);
-        constrain::<V, A>(rules, weights);
+        constrain::<T, A>(rules, weights);
     }
 }
 
 #[inline(always)]
-fn new_multiplier<V: Number, A: Arithmetic>(rules: &Rules<V::Scalar>, multiplier: V, overlap: V) -> V {
+fn new_multiplier<T: Real, A: Arithmetic>(rules: &Rules<T>, multiplier: T, overlap: T) -> T {
     let UnitNorm::Multiplier { rule: MultiplierRule::Gradient { rate } } = rules.unit_norm else {
         return multiplier;
     };
-    signed(rules.sign, multiplier_step::<V, A>(multiplier, V::splat(rate), overlap))
+    signed(rules.sign, multiplier_step::<T, A>(multiplier, rate, overlap))
 }
 
 #[inline(always)]
-fn signed<V: Number>(sign: Sign, x: V) -> V {
+fn signed<T: Real>(sign: Sign, x: T) -> T {
     match sign {
         Sign::Free => x,
         Sign::NonNegative => rectify(x),
@@ -176,20 +174,15 @@ fn signed<V: Number>(sign: Sign, x: V) -> V {
 }
 
 #[inline(always)]
-fn constrain<V: Number, A: Arithmetic>(rules: &Rules<V::Scalar>, weights: &mut [V]) {
+fn constrain<T: Real, A: Arithmetic>(rules: &Rules<T>, weights: &mut [T]) {
     if rules.sign == Sign::NonNegative {
         for w in weights.iter_mut() {
             *w = rectify(*w);
         }
     }
     if let UnitNorm::Projected = rules.unit_norm {
-        to_unit_length::<V, A>(weights);
+        to_unit_length::<T, A>(weights);
     }
-}
-
-#[inline(always)]
-fn count<V: Number>(samples: usize) -> V {
-    V::splat(V::Scalar::from_f64(samples as f64))
 }
 
 /// A circuit that learns: rules, the circuit they move, and its equilibrium.

@@ -14,7 +14,7 @@ use faer::{Accum, MatMut, MatRef, Par, Spec};
 
 use crate::circuit::{Parts, Synapses};
 use crate::error::Test;
-use crate::kernels::{self, Coefficients, SMALLEST_TILED};
+use crate::kernels::{self, Coefficients, SMALLEST_TILED, all_finite};
 use crate::matrix::Matrix;
 use crate::pair::{PairFactor, factorise_pair, solve_pair};
 use crate::real::Real;
@@ -224,10 +224,6 @@ impl<T: Real> Lu<T> {
             MemStack::new(&mut self.stack),
         );
     }
-}
-
-fn all_finite<T: Real>(values: &[T]) -> bool {
-    values.iter().all(|x| x.is_finite())
 }
 
 fn square<T: Real>(matrix: &mut [T], n: usize) -> MatMut<'_, T> {

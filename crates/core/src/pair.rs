@@ -1,67 +1,65 @@
 //! Runs the smallest circuit, N = K = 2, in closed form and in registers.
 //!
 //! At this size a step is shorter than the calls around it. What is special here is only how M is inverted and how
-//! long arrays are; the learning step is `learn::step_parts` like everyone's. All of it is generic over
-//! [`Number`], so that many such circuits can run side by side in vector lanes (`ensemble`).
+//! long arrays are; the learning step is `learn::step_parts` like everyone's. Many such circuits can run side by
+//! side in vector lanes (`ensemble`).
 
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::error::Test;
 use crate::kernels::{Arithmetic, dispatched};
 use crate::learn::{Drive, step_parts};
 use crate::linalg::why_invalid;
-use crate::real::{Number, Real};
+use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, with_known_rules};
 
 /// The M of a circuit with two neurons, solved in closed form: M⁻¹ = adjugate · reciprocal.
 #[derive(Clone, Copy)]
-pub(crate) struct PairFactor<V> {
+pub(crate) struct PairFactor<T> {
     /// By columns, like every matrix.
-    pub adjugate: [V; 4],
+    pub adjugate: [T; 4],
     /// One over the determinant.
-    pub reciprocal: V,
+    pub reciprocal: T,
     /// What must be positive for M to be valid.
-    pub minors: [V; 2],
+    pub minors: [T; 2],
 }
 
-impl<V: Number> PairFactor<V> {
+impl<T: Real> PairFactor<T> {
     /// A symmetric matrix is positive definite when its leading minors are positive; a general one has
     /// eigenvalues with positive real parts when its trace and its determinant are.
     #[inline(always)]
-    pub fn of<A: Arithmetic>(parts: Parts<'_, V>) -> Self {
+    pub fn of<A: Arithmetic>(parts: Parts<'_, T>) -> Self {
         let listening = parts.listening();
-        let zero = V::splat(V::Scalar::ZERO);
-        let (mut a, mut b, mut c, mut d) = (parts.leak, zero, zero, parts.leak);
+        let tied = parts.feedforward.is_none();
+        let (mut a, mut b, mut c, mut d) = (parts.leak, T::ZERO, T::ZERO, parts.leak);
         for (i, &gain) in parts.gains.iter().enumerate() {
             let (x, y) = (gain * parts.feedback[2 * i], gain * parts.feedback[2 * i + 1]);
             a = A::mul_add(x, listening[2 * i], a);
             b = A::mul_add(y, listening[2 * i], b);
-            c = A::mul_add(x, listening[2 * i + 1], c);
+            c = if tied { b } else { A::mul_add(x, listening[2 * i + 1], c) };
             d = A::mul_add(y, listening[2 * i + 1], d);
         }
         let determinant = A::mul_add(a, d, -(b * c));
-        let first = if parts.feedforward.is_none() { a } else { a + d };
-        let reciprocal = V::splat(V::Scalar::ONE) / determinant;
+        let first = if tied { a } else { a + d };
+        let reciprocal = T::ONE / determinant;
         Self { adjugate: [d, -b, -c, a], reciprocal, minors: [first, determinant] }
     }
 
     /// The response r = M⁻¹s, and the inputs zᵢ = wᵢᵀr of interneurons that listen through `weights`, which are
     /// still to be multiplied by the reciprocal of the determinant: that division is the longest part of a step.
     #[inline(always)]
-    pub fn respond<A: Arithmetic>(&self, stimulus: [V; 2], weights: [V; 4]) -> ([V; 2], [V; 2]) {
-        let [x, y] = apply_pair::<V, A>(self.adjugate, stimulus);
+    pub fn respond<A: Arithmetic>(&self, stimulus: [T; 2], weights: [T; 4]) -> ([T; 2], [T; 2]) {
+        let [x, y] = apply_pair::<T, A>(self.adjugate, stimulus);
         let [a, b, c, d] = weights;
         let inputs = [A::mul_add(a, x, b * y), A::mul_add(c, x, d * y)];
         ([x * self.reciprocal, y * self.reciprocal], inputs)
     }
-}
 
-impl<T: Real> PairFactor<T> {
     /// Whether M is valid and its determinant in range. A NaN is neither.
     #[inline(always)]
-    fn is_valid(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let [first, determinant] = self.minors;
-        first > T::ZERO && determinant >= T::MIN_POSITIVE && determinant <= T::MAX
+        (first > T::ZERO) & (determinant >= T::MIN_POSITIVE) & (determinant <= T::MAX)
     }
 
     /// The same M computed from M / c, where c is its larger diagonal entry: the determinant of a valid M that is
@@ -85,7 +83,7 @@ impl<T: Real> PairFactor<T> {
 
 /// A 2 × 2 matrix, by columns, times a vector.
 #[inline(always)]
-fn apply_pair<V: Number, A: Arithmetic>(matrix: [V; 4], vector: [V; 2]) -> [V; 2] {
+fn apply_pair<T: Real, A: Arithmetic>(matrix: [T; 4], vector: [T; 2]) -> [T; 2] {
     let ([a, b, c, d], [x, y]) = (matrix, vector);
     [A::mul_add(a, x, c * y), A::mul_add(b, x, d * y)]
 }
@@ -113,11 +111,11 @@ dispatched! {
 
 /// The state of a tied circuit with N = K = 2 in registers.
 #[derive(Clone, Copy)]
-pub(crate) struct Pair<V> {
-    pub weights: [V; 4],
-    pub gains: [V; 2],
-    pub multipliers: [V; 2],
-    pub leak: V,
+pub(crate) struct Pair<T> {
+    pub weights: [T; 4],
+    pub gains: [T; 2],
+    pub multipliers: [T; 2],
+    pub leak: T,
 }
 
 /// Why [`advance_pair`] ended.
@@ -155,17 +153,17 @@ impl<T: Real> Pair<T> {
     }
 }
 
-impl<V: Number> Pair<V> {
+impl<T: Real> Pair<T> {
     /// The state after one learning step.
     #[inline(always)]
-    pub fn stepped<A: Arithmetic>(&self, rules: &Rules<V::Scalar>, drive: Drive<'_, V>) -> Self {
+    pub fn stepped<A: Arithmetic>(&self, rules: &Rules<T>, drive: Drive<'_, T>) -> Self {
         let mut next = *self;
-        step_parts::<V, A>(rules, drive, self.parts(), next.parts_mut());
+        step_parts::<T, A>(rules, drive, self.parts(), next.parts_mut());
         next
     }
 
     #[inline(always)]
-    pub fn parts(&self) -> Parts<'_, V> {
+    pub fn parts(&self) -> Parts<'_, T> {
         Parts {
             neurons: 2,
             feedback: &self.weights,
@@ -177,7 +175,7 @@ impl<V: Number> Pair<V> {
     }
 
     #[inline(always)]
-    pub fn parts_mut(&mut self) -> PartsMut<'_, V> {
+    pub fn parts_mut(&mut self) -> PartsMut<'_, T> {
         PartsMut {
             feedback: &mut self.weights,
             feedforward: None,
@@ -199,7 +197,7 @@ impl<T: Real> Pair<T> {
 }
 
 #[inline(always)]
-fn finite<T: Real>([x, y]: [T; 2]) -> bool {
+pub(crate) fn finite<T: Real>([x, y]: [T; 2]) -> bool {
     x.is_finite() & y.is_finite()
 }
 

@@ -9,7 +9,6 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 /// The trait is sealed: kernels and the linear algebra below them are written for these two.
 pub trait Real:
     sealed::Sealed
-    + Number<Scalar = Self>
     + Copy
     + Debug
     + Display
@@ -44,6 +43,9 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     /// The same number in double precision (exact).
     fn to_f64(self) -> f64;
+    /// `self * factor + term` with one rounding.
+    #[doc(hidden)]
+    fn fused(self, factor: Self, term: Self) -> Self;
     /// The absolute value.
     fn abs(self) -> Self;
     /// The square root.
@@ -56,71 +58,14 @@ pub trait Real:
     fn is_finite(self) -> bool;
 }
 
-pub(crate) use sealed::Number;
-
 mod sealed {
-    use std::ops::{Add, Div, Mul, Neg, Sub};
-
     pub trait Sealed: faer::traits::RealField {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
-
-    /// What a learning step computes with: one number, or the same number of many circuits side by side.
-    pub trait Number:
-        Copy
-        + Add<Output = Self>
-        + Sub<Output = Self>
-        + Mul<Output = Self>
-        + Div<Output = Self>
-        + Neg<Output = Self>
-    {
-        /// The number itself.
-        type Scalar: super::Real;
-
-        /// The same number for every circuit.
-        fn splat(value: Self::Scalar) -> Self;
-
-        /// `self * factor + term` with one rounding.
-        fn fused(self, factor: Self, term: Self) -> Self;
-
-        /// Applies `f` to the number of every circuit.
-        fn map(self, f: impl Fn(Self::Scalar) -> Self::Scalar) -> Self;
-
-        /// Applies `f` to two numbers of every circuit.
-        fn zip(self, other: Self, f: impl Fn(Self::Scalar, Self::Scalar) -> Self::Scalar) -> Self;
-
-        /// Whether `f` holds for the number of any circuit.
-        fn any(self, f: impl Fn(Self::Scalar) -> bool) -> bool;
-    }
 }
 
 macro_rules! real {
     ($t:ident, $from:expr, $to:expr) => {
-        impl Number for $t {
-            type Scalar = Self;
-
-            #[inline(always)]
-            fn splat(value: Self) -> Self {
-                value
-            }
-            #[inline(always)]
-            fn fused(self, factor: Self, term: Self) -> Self {
-                $t::mul_add(self, factor, term)
-            }
-            #[inline(always)]
-            fn map(self, f: impl Fn(Self) -> Self) -> Self {
-                f(self)
-            }
-            #[inline(always)]
-            fn zip(self, other: Self, f: impl Fn(Self, Self) -> Self) -> Self {
-                f(self, other)
-            }
-            #[inline(always)]
-            fn any(self, f: impl Fn(Self) -> bool) -> bool {
-                f(self)
-            }
-        }
-
         impl Real for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -135,6 +80,10 @@ macro_rules! real {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 $to(self)
+            }
+            #[inline(always)]
+            fn fused(self, factor: Self, term: Self) -> Self {
+                $t::mul_add(self, factor, term)
             }
             #[inline(always)]
             fn abs(self) -> Self {

@@ -1,29 +1,29 @@
 //! Moves synapses by the Hebbian rule, Eq. (8).
 
 use crate::kernels::Arithmetic;
-use crate::real::Number;
+use crate::real::Real;
 
 /// Eq. (8), Δwᵢ = η_w (E\[r nᵢ\] − wᵢ gᵢ), for one interneuron.
 #[derive(Clone, Copy)]
-pub(crate) struct HebbianStep<V> {
+pub(crate) struct HebbianStep<T> {
     /// η_w.
-    pub rate: V,
+    pub rate: T,
     /// The gain, plus the multiplier where there is one.
-    pub decay: V,
+    pub decay: T,
     /// η_w times the gain in nᵢ = gᵢ zᵢ: what the correlation E\[r zᵢ\] counts.
-    pub growth: V,
+    pub growth: T,
 }
 
-impl<V: Number> HebbianStep<V> {
+impl<T: Real> HebbianStep<T> {
     /// The same for a correlation that is still to be multiplied by `factor`.
     #[inline(always)]
-    pub fn scaled(self, factor: V) -> Self {
+    pub fn scaled(self, factor: T) -> Self {
         Self { growth: self.growth * factor, ..self }
     }
 
     /// One weight after the step. The decay, which in a sequential step arrives last, is multiplied last.
     #[inline(always)]
-    pub fn apply<A: Arithmetic>(&self, weight: V, correlation: V) -> V {
+    pub fn apply<A: Arithmetic>(&self, weight: T, correlation: T) -> T {
         A::mul_add(-self.rate * weight, self.decay, A::mul_add(self.growth, correlation, weight))
     }
 }
