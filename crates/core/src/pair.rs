@@ -61,7 +61,7 @@ impl<V: Number> PairFactor<V> {
 impl<T: Real> PairFactor<T> {
     /// Whether M is valid and its determinant in range. A NaN is neither.
     #[inline(always)]
-    fn is_valid(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let [first, determinant] = self.minors;
         first > T::ZERO && determinant >= T::MIN_POSITIVE && determinant <= T::MAX
     }

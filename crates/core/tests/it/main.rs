@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::doc_markdown)]
 
 mod against_twin;
+mod alignment;
 mod bridge;
 mod contexts;
 mod ensemble;
@@ -12,6 +13,7 @@ mod errors;
 mod extremes;
 mod golden;
 mod golden_cases;
+mod measures;
 mod npz;
 mod observers;
 mod properties;

@@ -3,8 +3,8 @@
 use std::fs;
 
 use leukos::{
-    Circuit, Error, LearningProgress, LearningState, Matrix, SynapseLearner, Synapses, optimal_gains, starts,
-    whitening_error,
+    Circuit, Error, LearningProgress, LearningState, Matrix, SynapseLearner, Synapses, align, optimal_gains,
+    starts, whitening_error,
 };
 use npyz::NpyFile;
 use rand::{RngExt, SeedableRng};
@@ -30,25 +30,9 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// The least ‖A − B‖_F over all orders and signs of A's columns, by trying every order.
+/// How far apart the columns are, whatever their order and signs.
 fn aligned_distance(a: &Matrix, b: &Matrix) -> f64 {
-    fn rest(a: &Matrix, b: &Matrix, j: usize, used: &mut Vec<usize>) -> f64 {
-        if j == b.columns() {
-            return 0.0;
-        }
-        let mut least = f64::INFINITY;
-        for i in 0..a.columns() {
-            if !used.contains(&i) {
-                let (x, y) = (a.column(i), b.column(j));
-                let distance = |sign: f64| x.iter().zip(y).map(|(x, y)| (sign * x - y).powi(2)).sum::<f64>();
-                used.push(i);
-                least = least.min(distance(1.0).min(distance(-1.0)) + rest(a, b, j + 1, used));
-                used.pop();
-            }
-        }
-        least
-    }
-    rest(a, b, 0, &mut Vec::new()).sqrt()
+    align(a, b).unwrap().1
 }
 
 fn largest(values: &[f64]) -> f64 {
