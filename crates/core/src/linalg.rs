@@ -348,6 +348,17 @@ pub(crate) fn product<T: Real>(left: View<'_, T>, right: View<'_, T>) -> Matrix<
     out
 }
 
+/// αI + W diag(g) Wᵀ.
+pub(crate) fn weighted_gram(weights: &Matrix<f64>, gains: &[f64], leak: f64) -> Matrix<f64> {
+    let mut scaled = weights.clone();
+    for (j, gain) in gains.iter().enumerate() {
+        scaled.column_mut(j).iter_mut().for_each(|w| *w *= gain);
+    }
+    let mut gram = product(scaled.view(), weights.view().transposed());
+    (0..gram.rows()).for_each(|i| gram[(i, i)] += leak);
+    gram
+}
+
 /// Eigenvalues in ascending order and eigenvectors as columns, of a symmetric matrix (its lower triangle is read).
 /// `None` when the iteration fails, which it does only on numbers that are not finite.
 pub(crate) fn symmetric_eigen(matrix: &Matrix<f64>) -> Option<(Vec<f64>, Matrix<f64>)> {
@@ -488,6 +499,22 @@ impl Cholesky {
     pub fn solve_columns(&self, x: &mut Matrix<f64>) {
         for j in 0..x.columns() {
             self.solve(x.column_mut(j));
+        }
+    }
+
+    /// L⁻¹ X L⁻ᵀ for a symmetric X: X in coordinates in which the factorised matrix is the identity.
+    pub fn relative(&self, x: &Matrix<f64>) -> Matrix<f64> {
+        let mut half = x.clone();
+        self.solve_triangle(&mut half);
+        let mut whole = half.transpose();
+        self.solve_triangle(&mut whole);
+        whole
+    }
+
+    /// L⁻¹ X in place.
+    pub fn solve_triangle(&self, x: &mut Matrix<f64>) {
+        for j in 0..x.columns() {
+            kernels::solve_triangle(self.lower.as_slice(), &self.reciprocals, x.column_mut(j));
         }
     }
 
