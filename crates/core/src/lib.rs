@@ -8,6 +8,10 @@
 //! Start at [`Circuit`], run it with [`Online`] or [`Offline`] under [`Rules`], or take a named one from [`models`].
 //! [`SynapseLearner`] finds the synapses that are best for contexts whose covariances are known.
 
+mod alignment;
+mod assignment;
+mod bases;
+mod central_path;
 mod circuit;
 mod constraints;
 mod context_optimum;
@@ -26,6 +30,8 @@ mod objective;
 mod observe;
 mod offline;
 mod online;
+mod optimal_gains;
+mod outer_products;
 mod pair;
 mod real;
 mod responses;
@@ -35,21 +41,26 @@ pub mod starts;
 mod synapse_learning;
 mod synapses;
 mod trust_region;
+mod whitening_meter;
 
+pub use alignment::{align, basis_distance, basis_match};
+pub use bases::{cosine_basis, cosine_basis_2d, eigenbasis};
 pub use circuit::{Circuit, Synapses};
 pub use ensemble::Ensemble;
 pub use error::{Diverged, Error, Result, Test};
-pub use gains::{least_squares_gains, optimal_gains};
+pub use gains::{Membership, least_squares_gains, membership};
 pub use matrix::Matrix;
-pub use metrics::whitening_error;
-pub use objective::{gradient, objective, sample_objective};
+pub use metrics::{asymmetry, definiteness, log_whitening_error, whitening_error};
+pub use objective::{gap, gradient, objective, sample_objective};
 pub use observe::{Every, Observer, Shown, Step};
 pub use offline::{Offline, OfflineGains};
 pub use online::Online;
+pub use optimal_gains::{OptimalGains, optimal_gains};
 pub use real::Real;
 pub use responses::Solver;
 pub use rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
 pub use synapse_learning::{LearningProgress, LearningState, SynapseLearner};
+pub use whitening_meter::WhiteningMeter;
 
 /// Compiles and runs the code in README.md.
 #[cfg(doctest)]

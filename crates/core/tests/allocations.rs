@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use leukos::{
     Circuit, Matrix, MultiplierRule, Offline, OfflineGains, Online, Order, Real, Rules, Sign, Solver, Step,
-    Synapses, UnitNorm, models, starts,
+    Synapses, UnitNorm, WhiteningMeter, models, starts,
 };
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
@@ -239,6 +239,17 @@ fn offline() {
         assert_offline(&tied::<f32>(n, k), rules(1));
         assert_offline(&untied::<f64>(n, k), rules(1));
         assert_offline(&untied::<f32>(n, k), rules(1));
+    });
+}
+
+#[test]
+fn meters() {
+    for_each_size(|n, k| {
+        for circuit in [tied(n, k), untied(n, k)] {
+            let (covariance, mut meter) = (Matrix::identity(n), WhiteningMeter::new(&circuit));
+            let measure = || assert!(meter.error(&circuit, &covariance).is_ok());
+            assert_eq!(allocations(measure), 0, "N {n}, K {k}");
+        }
     });
 }
 

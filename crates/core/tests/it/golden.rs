@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use leukos::{
-    Offline, OfflineGains, Online, Shown, Solver, Step, gradient, least_squares_gains, objective,
+    Offline, OfflineGains, Online, Shown, Solver, Step, align, gradient, least_squares_gains, objective,
     optimal_gains, whitening_error,
 };
 
@@ -108,6 +108,10 @@ fn metrics_cases() {
         near("error", whitening_error(&m, &c).unwrap());
         let slope = flat::<f64>(&bridge::nested(&gradient(&m, &c).unwrap()));
         assert!(farthest(&slope, &flat::<f64>(&golden.matrix("gradient"))) < TOLERANCE, "{case}: gradient");
+        let (aligned, distance) = align(&w, &bridge::matrix(&golden.matrix("B"), w.columns())).unwrap();
+        near("distance", distance);
+        let aligned = flat::<f64>(&bridge::nested(&aligned));
+        assert_eq!(aligned, flat::<f64>(&golden.matrix("W_aligned")), "{case}: aligned");
         let least_squares = least_squares_gains(&w, &c, leak).unwrap();
         assert!(farthest(&least_squares, &golden.vector("least_squares_gains")) < TOLERANCE, "{case}: gains");
         let best = leukos::Circuit::new(

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::doc_markdown)]
 
 mod against_twin;
+mod alignment;
 mod bridge;
 mod contexts;
 mod ensemble;
@@ -12,8 +13,11 @@ mod errors;
 mod extremes;
 mod golden;
 mod golden_cases;
+mod measures;
+mod natural;
 mod npz;
 mod observers;
+mod optimal_gains;
 mod properties;
 mod synapse_learning;
 mod twin;
