@@ -17,16 +17,32 @@ const HALF: usize = LANES / 2;
 
 /// How a multiply-add is carried out.
 pub(crate) trait Arithmetic {
+    /// The size of the vector registers to make use of.
+    const REGISTER_BYTES: usize;
+
     /// `a * b + c`.
     fn mul_add<T: Real>(a: T, b: T, c: T) -> T;
 }
 
 /// One instruction, one rounding.
 pub(crate) struct Fused;
+/// The same with the widest registers there are.
+pub(crate) struct FusedWidest;
 /// A product, then a sum: the fused one would be a slow library call here.
 pub(crate) struct Separate;
 
+impl Arithmetic for FusedWidest {
+    const REGISTER_BYTES: usize = 64;
+
+    #[inline(always)]
+    fn mul_add<T: Real>(a: T, b: T, c: T) -> T {
+        a.fused(b, c)
+    }
+}
+
 impl Arithmetic for Fused {
+    const REGISTER_BYTES: usize = 32;
+
     #[inline(always)]
     fn mul_add<T: Real>(a: T, b: T, c: T) -> T {
         a.fused(b, c)
@@ -34,6 +50,8 @@ impl Arithmetic for Fused {
 }
 
 impl Arithmetic for Separate {
+    const REGISTER_BYTES: usize = 32;
+
     #[inline(always)]
     fn mul_add<T: Real>(a: T, b: T, c: T) -> T {
         a * b + c
@@ -43,18 +61,18 @@ impl Arithmetic for Separate {
 /// Compiles a loop for each kind of processor and picks one when it is called: with AVX2 and FMA, or without;
 /// loops marked `widest` also with the registers of AVX-512, which shorter loops cannot fill.
 macro_rules! dispatched {
-    (@level $features:literal $name:ident<T $(, $other:ident: $bound:path)*>($($arg:ident: $type:ty),*) $(-> $result:ty)?) => {
+    (@level $features:literal $arithmetic:ident $name:ident<T $(, $other:ident: $bound:path)*>($($arg:ident: $type:ty),*) $(-> $result:ty)?) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
         #[allow(clippy::too_many_arguments)]
         fn $name<T: $crate::real::Real $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? {
-            body::<T, $crate::kernels::Fused $(, $other)*>($($arg),*)
+            body::<T, $crate::kernels::$arithmetic $(, $other)*>($($arg),*)
         }
     };
     (@widest widest, ($($arg:ident: $type:ty),*), $($result:ty)?, $($other:ident: $bound:path),*) => {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            dispatched!(@level "avx512f" widest<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
+            dispatched!(@level "avx512f" FusedWidest widest<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
             // SAFETY: the processor has just been seen to have this feature.
             return unsafe { widest::<T $(, $other)*>($($arg),*) };
         }
@@ -71,7 +89,7 @@ macro_rules! dispatched {
             dispatched!(@widest $($level)?, ($($arg: $type),*), $($result)?, $($other: $bound),*);
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                dispatched!(@level "avx2,fma" wide<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
+                dispatched!(@level "avx2,fma" Fused wide<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
                 // SAFETY: the processor has just been seen to have both features.
                 return unsafe { wide::<T $(, $other)*>($($arg),*) };
             }
@@ -243,6 +261,8 @@ macro_rules! by_fours {
     };
 }
 
+pub(crate) use by_fours;
+
 /// Column `i` of a matrix with `rows` rows that is stored by columns.
 #[inline(always)]
 pub(crate) fn column<T>(matrix: &[T], rows: usize, i: usize) -> &[T] {
@@ -250,7 +270,7 @@ pub(crate) fn column<T>(matrix: &[T], rows: usize, i: usize) -> &[T] {
 }
 
 #[inline(always)]
-fn four_columns<T>(matrix: &[T], rows: usize, first: usize) -> [&[T]; 4] {
+pub(crate) fn four_columns<T>(matrix: &[T], rows: usize, first: usize) -> [&[T]; 4] {
     std::array::from_fn(|c| column(matrix, rows, first + c))
 }
 
@@ -397,106 +417,9 @@ dispatched! {
     }
 }
 
-/// The rows and columns of a register tile.
-const TALL: usize = LANES;
-const WIDE: usize = 4;
-
-/// The coefficients of [`WIDE`] columns, one set for each vector that is summed.
-pub(crate) type Coefficients<T> = [T; WIDE];
-
-/// The smallest matrix that holds a tile.
-pub(crate) const SMALLEST_TILED: usize = TALL;
-
-/// Adds Σₚ coefficientₚ xₚ to a tile, where xₚ is a window of the p-th stored vector of length `n`.
-#[inline(always)]
-fn accumulate<T: Real, A: Arithmetic>(
-    tile: &mut [[T; TALL]; WIDE],
-    coefficients: &[Coefficients<T>],
-    vectors: &[T],
-    n: usize,
-    window: usize,
-) {
-    for (x, coefficients) in vectors.chunks_exact(n).zip(coefficients) {
-        let x = &x[window..window + TALL];
-        for c in 0..WIDE {
-            for l in 0..TALL {
-                tile[c][l] = A::mul_add(coefficients[c], x[l], tile[c][l]);
-            }
-        }
-    }
-}
-
-/// Calls `each` with windows of [`TALL`] rows that cover `first..n`; the last one is moved up to fit.
-#[inline(always)]
-fn windows(first: usize, n: usize, mut each: impl FnMut(usize)) {
-    for start in (first..n).step_by(TALL) {
-        each(start.min(n - TALL));
-    }
-}
-
-/// Entries `first..first + 4` of a vector, with zeros beyond its end.
-#[inline(always)]
-fn four_entries<T: Real>(vector: &[T], first: usize) -> Coefficients<T> {
-    std::array::from_fn(|c| if first + c < vector.len() { vector[first + c] } else { T::ZERO })
-}
-
-dispatched! {
-    /// Assembles αI + Σᵢ gᵢ wᵢ wᵢᵀ and factorises it as L Lᵀ in one sweep over blocks of columns, each of which is
-    /// the block of the sum less what earlier columns of L explain. Only the lower triangle means anything.
-    /// Needs n ≥ [`SMALLEST_TILED`] and room for K + n coefficients; the error is the pivot that failed.
-    pub(crate) fn assemble_cholesky<T, A>(
-        weights: &[T], gains: &[T], leak: T,
-        coefficients: &mut [Coefficients<T>], matrix: &mut [T], reciprocals: &mut [T],
-    ) -> Result<(), usize> {
-        let (n, k) = (reciprocals.len(), gains.len());
-        for first in (0..n).step_by(WIDE) {
-            let (done, rest) = matrix.split_at_mut(first * n);
-            let block = &mut rest[..WIDE.min(n - first) * n];
-            for ((to, w), &gain) in coefficients.iter_mut().zip(weights.chunks_exact(n)).zip(gains) {
-                *to = four_entries(w, first).map(|w| gain * w);
-            }
-            for (to, left) in coefficients[k..].iter_mut().zip(done.chunks_exact(n)) {
-                *to = four_entries(left, first).map(|x| -x);
-            }
-            windows(first, n, |window| {
-                let mut tile = [[T::ZERO; TALL]; WIDE];
-                accumulate::<T, A>(&mut tile, &coefficients[..k], weights, n, window);
-                accumulate::<T, A>(&mut tile, &coefficients[k..], done, n, window);
-                for (column, tile) in block.chunks_exact_mut(n).zip(&tile) {
-                    column[window..window + TALL].copy_from_slice(tile);
-                }
-            });
-            for c in 0..block.len() / n {
-                block[c * n + first + c] += leak;
-            }
-            factorise_block::<T, A>(block, first, &mut reciprocals[first..])?;
-        }
-        Ok(())
-    }
-}
-
-/// Factorises a block of columns from their diagonal down, once earlier blocks have been taken off.
-#[inline(always)]
-fn factorise_block<T: Real, A: Arithmetic>(
-    block: &mut [T],
-    first: usize,
-    reciprocals: &mut [T],
-) -> Result<(), usize> {
-    let n = first + reciprocals.len();
-    for c in 0..block.len() / n {
-        let (done, rest) = block.split_at_mut(c * n);
-        let out = &mut rest[first + c..n];
-        for left in done.chunks_exact(n) {
-            add_columns::<T, A, 1>(out, [-left[first + c]], [&left[first + c..]]);
-        }
-        reciprocals[c] = scale_by_pivot(out).ok_or(first + c)?;
-    }
-    Ok(())
-}
-
 /// Divides a column of the factor by the root of its pivot, which comes first; `None` where that is not positive.
 #[inline(always)]
-fn scale_by_pivot<T: Real>(column: &mut [T]) -> Option<T> {
+pub(crate) fn scale_by_pivot<T: Real>(column: &mut [T]) -> Option<T> {
     let pivot = column[0];
     if !(pivot > T::ZERO && pivot.is_finite()) {
         return None;
@@ -506,67 +429,6 @@ fn scale_by_pivot<T: Real>(column: &mut [T]) -> Option<T> {
         *x *= reciprocal;
     }
     Some(reciprocal)
-}
-
-dispatched! {
-    /// Writes M⁻¹ = L⁻ᵀ L⁻¹, given the factor L and room for L⁻¹ and for n coefficients. Needs n ≥ [`SMALLEST_TILED`].
-    pub(crate) fn invert_cholesky<T, A>(
-        lower: &[T], reciprocals: &[T],
-        coefficients: &mut [Coefficients<T>], rows: &mut [T], inverse: &mut [T],
-    ) {
-        invert_lower::<T, A>(lower, reciprocals, coefficients, rows);
-        let n = reciprocals.len();
-        for first in (0..n).step_by(WIDE) {
-            // L⁻¹ is lower triangular: its rows before `first` have nothing in these columns.
-            for (to, row) in coefficients[first..n].iter_mut().zip(rows[first * n..].chunks_exact(n)) {
-                *to = four_entries(row, first);
-            }
-            let block = &mut inverse[first * n..n * n.min(first + WIDE)];
-            windows(0, n, |window| {
-                let mut tile = [[T::ZERO; TALL]; WIDE];
-                accumulate::<T, A>(&mut tile, &coefficients[first..n], &rows[first * n..], n, window);
-                for (column, tile) in block.chunks_exact_mut(n).zip(&tile) {
-                    column[window..window + TALL].copy_from_slice(tile);
-                }
-            });
-        }
-    }
-}
-
-/// Writes L⁻¹ by rows: row i is (eᵢ − Σₚ Lᵢₚ rowₚ) / Lᵢᵢ over the rows p before it.
-#[inline(always)]
-fn invert_lower<T: Real, A: Arithmetic>(
-    lower: &[T],
-    reciprocals: &[T],
-    coefficients: &mut [Coefficients<T>],
-    rows: &mut [T],
-) {
-    let n = reciprocals.len();
-    for first in (0..n).step_by(WIDE) {
-        let (done, rest) = rows.split_at_mut(first * n);
-        let block = &mut rest[..WIDE.min(n - first) * n];
-        for (to, column) in coefficients.iter_mut().zip(lower.chunks_exact(n)).take(first) {
-            *to = four_entries(column, first).map(|x| -x);
-        }
-        windows(0, n, |window| {
-            let mut tile = [[T::ZERO; TALL]; WIDE];
-            accumulate::<T, A>(&mut tile, &coefficients[..first], done, n, window);
-            for (row, tile) in block.chunks_exact_mut(n).zip(&tile) {
-                row[window..window + TALL].copy_from_slice(tile);
-            }
-        });
-        for c in 0..block.len() / n {
-            let (above, rest) = block.split_at_mut(c * n);
-            let row = &mut rest[..n];
-            row[first + c] = T::ONE;
-            for (p, above) in above.chunks_exact(n).enumerate() {
-                add_columns::<T, A, 1>(row, [-lower[(first + p) * n + first + c]], [above]);
-            }
-            for x in row {
-                *x *= reciprocals[first + c];
-            }
-        }
-    }
 }
 
 dispatched! {

@@ -40,6 +40,7 @@ mod spheres;
 pub mod starts;
 mod synapse_learning;
 mod synapses;
+mod tiles;
 mod trust_region;
 mod whitening_meter;
 

@@ -14,10 +14,11 @@ use faer::{Accum, MatMut, MatRef, Par, Spec};
 
 use crate::circuit::{Parts, Synapses};
 use crate::error::Test;
-use crate::kernels::{self, Coefficients, SMALLEST_TILED, all_finite};
+use crate::kernels::{self, all_finite};
 use crate::matrix::Matrix;
 use crate::pair::{PairFactor, factorise_pair, solve_pair};
 use crate::real::Real;
+use crate::tiles::{self, Assembly, SMALLEST_TILED};
 
 /// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `kernels`.
 const LARGE: usize = 96;
@@ -40,10 +41,10 @@ pub(crate) struct Factor<T: Real> {
 enum Form<T: Real> {
     /// N = 2, in closed form.
     Pair(Option<PairFactor<T>>),
-    /// Up to [`LARGE`]: our own tiles, with their coefficients and L⁻¹ by rows.
+    /// Up to [`LARGE`]: our own tiles, with the gᵢ wᵢ and L⁻¹ by rows.
     Tiled {
         reciprocals: Vec<T>,
-        coefficients: Vec<Coefficients<T>>,
+        scaled: Vec<T>,
         rows: Vec<T>,
     },
     /// Very small or large.
@@ -73,7 +74,7 @@ impl<T: Real> Factor<T> {
             (2, _) => Form::Pair(None),
             (SMALLEST_TILED..LARGE, true) => Form::Tiled {
                 reciprocals: vec![T::ZERO; n],
-                coefficients: vec![Default::default(); n + k],
+                scaled: vec![T::ZERO; n * k],
                 rows: vec![T::ZERO; n * n],
             },
             (_, true) => Form::Cholesky {
@@ -93,17 +94,11 @@ impl<T: Real> Factor<T> {
     pub fn update(&mut self, parts: Parts<'_, T>) -> Result<(), Test> {
         match &mut self.form {
             Form::Pair(pair) => factorise_pair(parts).map(|factor| *pair = Some(factor)),
-            Form::Tiled { reciprocals, coefficients, .. } => {
-                let Parts { feedback, gains, leak, .. } = parts;
-                kernels::assemble_cholesky(
-                    feedback,
-                    gains,
-                    leak,
-                    coefficients,
-                    &mut self.entries,
-                    reciprocals,
-                )
-                .map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
+            Form::Tiled { reciprocals, scaled, .. } => {
+                let Parts { feedback: weights, gains, leak, .. } = parts;
+                let assembly = Assembly { weights, gains, leak, scaled };
+                tiles::assemble_cholesky(assembly, &mut self.entries, reciprocals)
+                    .map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
             }
             Form::Cholesky { reciprocals, scaled, stack } => {
                 assemble(parts, scaled, &mut self.entries);
@@ -135,8 +130,9 @@ impl<T: Real> Factor<T> {
     pub fn invert_into(&mut self, inverse: &mut [T]) {
         let n = self.neurons;
         match &mut self.form {
-            Form::Tiled { reciprocals, coefficients, rows } => {
-                kernels::invert_cholesky(&self.entries, reciprocals, coefficients, rows, inverse);
+            Form::Tiled { reciprocals, rows, .. } => {
+                tiles::invert_cholesky(&self.entries, reciprocals, rows, inverse);
+                mirror_lower(inverse, n);
             }
             Form::Cholesky { stack, .. } if n >= LARGE => {
                 let lower = MatRef::from_column_major_slice(&self.entries, n, n);
