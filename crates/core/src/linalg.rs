@@ -298,6 +298,9 @@ pub(crate) fn why_invalid<T: Real>(parts: Parts<'_, T>, test: Test) -> Test {
 
 /// The product of two matrices, or of their transposes, into `out`.
 pub(crate) fn multiply<T: Real>(out: &mut [T], left: View<'_, T>, right: View<'_, T>) {
+    if (SMALLEST_TILED..LARGE).contains(&left.rows) && !left.transposed && !right.transposed {
+        return tiles::multiply_tiled(out, left.data, right.data, left.rows);
+    }
     let (left, right) = (left.as_faer(), right.as_faer());
     let out = MatMut::from_column_major_slice_mut(out, left.nrows(), right.ncols());
     faer::linalg::matmul::matmul(out, Accum::Replace, left, right, T::ONE, Par::Seq);

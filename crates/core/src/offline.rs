@@ -160,7 +160,9 @@ impl<T: Real> Offline<T> {
         let n = parts.neurons;
         self.learner.equilibrium.whitening_matrix_into(&mut self.whitening);
         let whitening = View::of(&self.whitening, n);
-        multiply(&mut self.filtered, whitening.transposed(), View::of(parts.listening(), n));
+        // A tied circuit's M⁻¹ is symmetric, and a plain product is quicker than one with a transpose.
+        let transposed = if parts.feedforward.is_none() { whitening } else { whitening.transposed() };
+        multiply(&mut self.filtered, transposed, View::of(parts.listening(), n));
         multiply(&mut self.spread, self.contexts[context].covariance.view(), View::of(&self.filtered, n));
         multiply(&mut self.correlations, whitening, View::of(&self.spread, n));
     }

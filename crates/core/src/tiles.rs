@@ -271,7 +271,7 @@ fn invert<T: Real, A: Arithmetic, const TALL: usize>(
     }
 }
 
-/// Writes L⁻¹ by rows: row i is (eᵢ − Σₚ Lᵢₚ rowₚ) / Lᵢᵢ over the rows p before it, and zero after column i.
+/// Writes L⁻¹ by rows: row i is (eᵢ − Σₚ Lᵢₚ rowₚ) / Lᵢᵢ over the rows p before it.
 #[inline(always)]
 fn invert_lower<T: Real, A: Arithmetic, const TALL: usize>(lower: &[T], reciprocals: &[T], rows: &mut [T]) {
     let n = reciprocals.len();
@@ -279,22 +279,28 @@ fn invert_lower<T: Real, A: Arithmetic, const TALL: usize>(lower: &[T], reciproc
         let first = range.start;
         let (done, rest) = rows.split_at_mut(first * n);
         let block = &mut rest[..range.len() * n];
-        for window in windows::<TALL>(0..first, n) {
+        for window in windows::<TALL>(0..n, n) {
             let mut tile = [[T::ZERO; TALL]; WIDE];
-            accumulate::<T, A, TALL, false>(&mut tile, (done, window), (&lower[..first * n], first), n);
+            for c in 0..WIDE {
+                if let Some(one) = (first + c).checked_sub(window).and_then(|l| tile[c].get_mut(l)) {
+                    *one = T::ONE;
+                }
+            }
+            if window < range.end {
+                accumulate::<T, A, TALL, false>(&mut tile, (done, window), (&lower[..first * n], first), n);
+                for c in 0..WIDE {
+                    let left = &lower[(first + c) * n + first..];
+                    for l in 0..TALL {
+                        tile[c][l] *= reciprocals[first + c];
+                    }
+                    for j in c + 1..WIDE {
+                        for l in 0..TALL {
+                            tile[j][l] = A::mul_add(-left[j], tile[c][l], tile[j][l]);
+                        }
+                    }
+                }
+            }
             store(&tile, block, n, window);
-        }
-        for c in 0..range.len() {
-            let (above, rest) = block.split_at_mut(c * n);
-            rest[first..n].fill(T::ZERO);
-            let row = &mut rest[..range.end];
-            row[first + c] = T::ONE;
-            for (p, above) in above.chunks_exact(n).enumerate() {
-                add_columns::<T, A, 1>(row, [-lower[(first + p) * n + first + c]], [above]);
-            }
-            for x in row {
-                *x *= reciprocals[first + c];
-            }
         }
     }
 }
