@@ -138,34 +138,37 @@ impl<T: Real> Rules<T> {
 /// runs millions of times: there the compiler knows them, and drops the questions that a small loop would
 /// otherwise ask at every step.
 macro_rules! with_known_rules {
+    (@copy $rules:ident, $known:expr, $unit_norm:ident, $order:ident => $run:expr) => {{
+        let $rules = Rules { unit_norm: UnitNorm::$unit_norm, order: Order::$order, ..$known };
+        $run
+    }};
     ($rules:ident => $run:expr) => {{
         use $crate::rules::{GainRule, Order, Rules, Sign, SynapseRule, UnitNorm};
-        match $rules {
-            Rules {
-                gains: GainRule::Gradient { rate: gain_rate },
-                synapses: SynapseRule::Hebbian { rate: synapse_rate },
-                unit_norm: unit_norm @ (UnitNorm::Free | UnitNorm::Projected),
-                sign: Sign::Free,
-                order: Order::Sequential,
-                batch,
-            } => {
-                let known = Rules {
-                    gains: GainRule::Gradient { rate: gain_rate },
-                    synapses: SynapseRule::Hebbian { rate: synapse_rate },
-                    unit_norm: UnitNorm::Free,
-                    sign: Sign::Free,
-                    order: Order::Sequential,
-                    batch,
-                };
-                if unit_norm == UnitNorm::Free {
-                    let $rules = known;
-                    $run
-                } else {
-                    let $rules = Rules { unit_norm: UnitNorm::Projected, ..known };
-                    $run
-                }
+        let (GainRule::Gradient { rate: gain_rate }, SynapseRule::Hebbian { rate: synapse_rate }, Sign::Free) =
+            ($rules.gains, $rules.synapses, $rules.sign)
+        else {
+            return $run;
+        };
+        let known = Rules {
+            gains: GainRule::Gradient { rate: gain_rate },
+            synapses: SynapseRule::Hebbian { rate: synapse_rate },
+            sign: Sign::Free,
+            ..$rules
+        };
+        match ($rules.unit_norm, $rules.order) {
+            (UnitNorm::Free, Order::Sequential) => {
+                with_known_rules!(@copy $rules, known, Free, Sequential => $run)
             }
-            $rules => $run,
+            (UnitNorm::Free, Order::Concurrent) => {
+                with_known_rules!(@copy $rules, known, Free, Concurrent => $run)
+            }
+            (UnitNorm::Projected, Order::Sequential) => {
+                with_known_rules!(@copy $rules, known, Projected, Sequential => $run)
+            }
+            (UnitNorm::Projected, Order::Concurrent) => {
+                with_known_rules!(@copy $rules, known, Projected, Concurrent => $run)
+            }
+            (UnitNorm::Multiplier { .. }, _) => $run,
         }
     }};
 }
