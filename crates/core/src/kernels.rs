@@ -303,6 +303,13 @@ dispatched! {
     }
 }
 
+dispatched! {
+    /// Solves L x = b in place.
+    pub(crate) fn solve_triangle<T, A>(lower: &[T], reciprocals: &[T], x: &mut [T]) {
+        solve_lower::<T, A>(lower, reciprocals, x);
+    }
+}
+
 #[inline(always)]
 fn solve_lower<T: Real, A: Arithmetic>(lower: &[T], reciprocals: &[T], x: &mut [T]) {
     let n = x.len();

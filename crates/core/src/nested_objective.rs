@@ -6,11 +6,12 @@
 
 use crate::context_optimum::{ContextObjective, ContextOptimum};
 use crate::error::{Error, Result, Test};
-use crate::gains::{optimal_gains, require_leak};
+use crate::gains::require_leak;
 use crate::kernels::{add_scaled, inner};
 use crate::linalg::Cholesky;
 use crate::matrix::Matrix;
 use crate::metrics::square_root;
+use crate::optimal_gains::optimal_gains;
 use crate::spheres::{lengths_along, to_tangent};
 
 /// The nested objective over contexts with known covariances, plus the cost of gains (κ/2) E_c‖g_c‖².

@@ -2,9 +2,10 @@
 
 use crate::circuit::Circuit;
 use crate::error::{Error, Result, require_length};
+use crate::kernels::add_scaled;
 use crate::linalg::Cholesky;
 use crate::matrix::Matrix;
-use crate::metrics::{require_covariance, require_symmetric};
+use crate::metrics::{require_covariance, require_symmetric, square_root};
 
 /// Eq. (2): f_c(M) = Tr(M⁻¹ C_ss + M), infinite where M is not positive definite.
 ///
@@ -16,6 +17,23 @@ pub fn objective(inverse_whitening_matrix: &Matrix, covariance: &Matrix) -> Resu
     let mut solved = covariance.clone();
     factor.solve_columns(&mut solved);
     Ok(solved.trace() + inverse_whitening_matrix.trace())
+}
+
+/// The gap f_c(M) − 2 Tr C_ss^½ above the least value that the objective can have at all, infinite where M is not
+/// positive definite.
+///
+/// Computed as Tr[(C_ss^½ − M) M⁻¹ (C_ss^½ − M)], which is never negative and keeps its precision where the difference
+/// would cancel.
+///
+/// # Errors
+/// As for [`objective`].
+pub fn gap(inverse_whitening_matrix: &Matrix, covariance: &Matrix) -> Result<f64> {
+    require_pair(inverse_whitening_matrix, covariance)?;
+    let mut left = square_root("covariance", covariance)?;
+    let Ok(factor) = Cholesky::new(inverse_whitening_matrix.clone()) else { return Ok(f64::INFINITY) };
+    add_scaled(left.as_mut_slice(), -1.0, inverse_whitening_matrix.as_slice());
+    factor.solve_triangle(&mut left);
+    Ok(left.as_slice().iter().map(|x| x * x).sum())
 }
 
 /// Eq. (10): ∇f_c(M) = I − M⁻¹ C_ss M⁻¹.

@@ -2,12 +2,13 @@
 
 use crate::circuit::Circuit;
 use crate::error::{Error, Result};
-use crate::gains::{least_squares_gains_for_root, optimal_gains};
+use crate::gains::least_squares_gains_for_root;
 use crate::learn::{Drive, Learner};
 use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::{require_covariance_in, square_root};
 use crate::observe::{Observer, Shown, Step};
+use crate::optimal_gains::{Problem, Target};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{GainRule, Rules};
@@ -44,7 +45,6 @@ pub enum OfflineGains {
 pub struct Offline<T: Real = f64> {
     learner: Learner<T>,
     contexts: Vec<Context<T>>,
-    gains: OfflineGains,
     /// M⁻¹, and the factors of C_rr W_rnᵀ = M⁻¹ C M⁻ᵀ W_rnᵀ from the right.
     whitening: Vec<T>,
     filtered: Vec<T>,
@@ -54,9 +54,15 @@ pub struct Offline<T: Real = f64> {
 
 struct Context<T> {
     covariance: Matrix<T>,
-    /// C in double precision and, where least squares needs it, C^½.
-    precise: Matrix<f64>,
-    root: Option<Matrix<f64>>,
+    fit: Fit,
+}
+
+/// What the gains are fitted to, where they are set, in double precision.
+enum Fit {
+    None,
+    /// C^½.
+    LeastSquares(Matrix<f64>),
+    Optimal(Target),
 }
 
 impl<T: Real> Offline<T> {
@@ -85,7 +91,6 @@ impl<T: Real> Offline<T> {
         Ok(Self {
             learner: Learner::new(circuit, rules, &Solver::Direct)?,
             contexts,
-            gains,
             whitening: vec![T::ZERO; n * n],
             filtered: vec![T::ZERO; n * k],
             spread: vec![T::ZERO; n * k],
@@ -137,10 +142,10 @@ impl<T: Real> Offline<T> {
         let (context, circuit) = (&self.contexts[context], &self.learner.circuit);
         let weights = || circuit.synapses().feedback().cast::<f64>();
         let leak = circuit.leak().to_f64();
-        let gains = match (self.gains, &context.root) {
-            (OfflineGains::LeastSquares, Some(root)) => least_squares_gains_for_root(&weights(), root, leak)?,
-            (OfflineGains::Optimal, _) => optimal_gains(&weights(), &context.precise, leak)?,
-            _ => return Ok(()),
+        let gains = match &context.fit {
+            Fit::None => return Ok(()),
+            Fit::LeastSquares(root) => least_squares_gains_for_root(&weights(), root, leak)?,
+            Fit::Optimal(target) => Problem::new(&weights(), target, leak)?.minimise()?.gains,
         };
         self.learner.replace(|next| {
             for (to, &from) in next.parts_mut().gains.iter_mut().zip(&gains) {
@@ -181,13 +186,17 @@ impl<T: Real> Context<T> {
         let name = format!("covariances[{index}]");
         covariance.require_shape(name.clone(), neurons, neurons)?;
         let precise = covariance.cast();
-        let root = match gains {
-            OfflineGains::LeastSquares => Some(square_root(name, &precise)?),
+        let fit = match gains {
+            OfflineGains::LeastSquares => Fit::LeastSquares(square_root(name, &precise)?),
             OfflineGains::Rule | OfflineGains::Optimal => {
-                require_covariance_in::<T>(name, &precise)?;
-                None
+                require_covariance_in::<T>(name.clone(), &precise)?;
+                if gains == OfflineGains::Rule {
+                    Fit::None
+                } else {
+                    Fit::Optimal(Target::new(name, &precise)?)
+                }
             }
         };
-        Ok(Self { covariance, precise, root })
+        Ok(Self { covariance, fit })
     }
 }

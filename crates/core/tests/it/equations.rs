@@ -133,11 +133,12 @@ fn gains_rest_where_the_variance_along_every_synapse_vector_is_one() {
         let start = bridge::circuit::<f64>(&bridge::random_circuit(n, k, true, rng)).unwrap();
         let gains = optimal_gains(start.synapses().feedback(), &square(&covariance), start.leak()).unwrap();
         let best = start.clone().with_gains(gains.clone()).unwrap();
+        // Optimal gains are known to about ε^¾ = 2e-12.
         assert!(
-            farthest(bridge::offline(&best, rules, &covariance, 1).gains(), &gains) < 1e-13,
+            farthest(bridge::offline(&best, rules, &covariance, 1).gains(), &gains) < 1e-11,
             "seed {seed}"
         );
-        assert_unit_variances(&best, &covariance, 1e-12);
+        assert_unit_variances(&best, &covariance, 1e-10);
         for i in 0..k {
             let perturbed = with_gain(&best, i, 1e-3);
             let moved = bridge::offline(&perturbed, rules, &covariance, 1);
