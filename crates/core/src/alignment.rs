@@ -3,6 +3,7 @@
 use crate::assignment::best_assignment;
 use crate::error::{Error, Result};
 use crate::kernels::inner;
+use crate::linalg::product;
 use crate::matrix::Matrix;
 use crate::metrics::{frobenius, largest};
 
@@ -83,9 +84,9 @@ fn align_checked(columns: &Matrix, reference: &Matrix) -> (Matrix, f64) {
 
 /// |⟨aⱼ, bᵢ⟩| at (j, i).
 fn overlaps(columns: &Matrix, reference: &Matrix) -> Matrix {
-    Matrix::from_fn(columns.columns(), reference.columns(), |j, i| {
-        inner(columns.column(j), reference.column(i)).abs()
-    })
+    let mut overlaps = product(columns.view().transposed(), reference.view());
+    overlaps.as_mut_slice().iter_mut().for_each(|x| *x = x.abs());
+    overlaps
 }
 
 /// The matrix divided by its largest entry.

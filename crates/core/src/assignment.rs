@@ -32,7 +32,9 @@ struct Assignment<'a> {
     /// The cost of the cheapest path to each option, beyond the prices, and the option before it on that path.
     distance: Vec<f64>,
     before: Vec<usize>,
-    reached: Vec<bool>,
+    /// The options not reached yet by the agent being added, and those reached with the lengths of their paths.
+    open: Vec<usize>,
+    reached: Vec<(usize, f64)>,
 }
 
 impl<'a> Assignment<'a> {
@@ -45,7 +47,8 @@ impl<'a> Assignment<'a> {
             option_price: vec![0.0; options + 1],
             distance: vec![0.0; options],
             before: vec![options; options],
-            reached: vec![false; options + 1],
+            open: Vec::with_capacity(options),
+            reached: Vec::with_capacity(options + 1),
         }
     }
 
@@ -53,12 +56,15 @@ impl<'a> Assignment<'a> {
         let root = self.scores.rows();
         self.agent_of[root] = agent;
         self.distance.fill(f64::INFINITY);
-        self.reached.fill(false);
-        let mut option = root;
+        self.open.clear();
+        self.open.extend(0..root);
+        self.reached.clear();
+        let (mut option, mut length) = (root, 0.0);
         while self.agent_of[option] != NOBODY {
-            self.look_from(option);
-            option = self.nearest();
+            self.reached.push((option, length));
+            (option, length) = self.reach_from(option, length);
         }
+        self.reprice(length);
         while option != root {
             let before = self.before[option];
             self.agent_of[option] = self.agent_of[before];
@@ -66,32 +72,29 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Shortens the paths to the options not reached yet by way of the agent who takes `from`.
-    fn look_from(&mut self, from: usize) {
-        self.reached[from] = true;
+    /// Looks at the open options by way of the agent who takes `from`, at the end of a path of this length, and
+    /// reaches the nearest of them: it, and the length of the path to it.
+    fn reach_from(&mut self, from: usize, length: f64) -> (usize, f64) {
         let agent = self.agent_of[from];
-        let (scores, price) = (self.scores.column(agent), self.agent_price[agent]);
-        for (option, score) in scores.iter().enumerate().filter(|&(option, _)| !self.reached[option]) {
-            let cost = -score - price - self.option_price[option];
-            if cost < self.distance[option] {
-                (self.distance[option], self.before[option]) = (cost, from);
+        let (scores, offset) = (self.scores.column(agent), length - self.agent_price[agent]);
+        let (mut place, mut least) = (0, f64::INFINITY);
+        for (i, &option) in self.open.iter().enumerate() {
+            let through = offset - scores[option] - self.option_price[option];
+            if through < self.distance[option] {
+                (self.distance[option], self.before[option]) = (through, from);
+            }
+            if self.distance[option] < least {
+                (place, least) = (i, self.distance[option]);
             }
         }
+        (self.open.swap_remove(place), least)
     }
 
-    /// The nearest option not reached yet; prices change so that the path to it costs nothing more.
-    fn nearest(&mut self) -> usize {
-        let open = (0..self.distance.len()).filter(|&option| !self.reached[option]);
-        let nearest = open.min_by(|&a, &b| self.distance[a].total_cmp(&self.distance[b])).unwrap_or(0);
-        let cost = self.distance[nearest];
-        for option in 0..self.reached.len() {
-            if self.reached[option] {
-                self.agent_price[self.agent_of[option]] += cost;
-                self.option_price[option] -= cost;
-            } else {
-                self.distance[option] -= cost;
-            }
+    /// Changes prices so that the paths found cost nothing more, and no step costs less than nothing.
+    fn reprice(&mut self, length: f64) {
+        for &(option, distance) in &self.reached {
+            self.agent_price[self.agent_of[option]] += length - distance;
+            self.option_price[option] -= length - distance;
         }
-        nearest
     }
 }

@@ -280,7 +280,8 @@ fn cholesky<T: Real>(matrix: &mut [T], reciprocals: &mut [T], stack: &mut MemBuf
     Ok(())
 }
 
-fn mirror_lower<T: Real>(matrix: &mut [T], n: usize) {
+/// Copies the lower triangle to the upper one.
+pub(crate) fn mirror_lower<T: Real>(matrix: &mut [T], n: usize) {
     for j in 0..n {
         for i in j + 1..n {
             matrix[i * n + j] = matrix[j * n + i];
@@ -369,51 +370,24 @@ pub(crate) fn symmetric_eigenvalues(matrix: &Matrix<f64>) -> Option<Vec<f64>> {
 }
 
 fn symmetric_evd(matrix: &Matrix<f64>, vectors: Option<&mut [f64]>) -> Option<Vec<f64>> {
+    if !all_finite(matrix.as_slice()) {
+        return None;
+    }
+    let n = matrix.rows();
     let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let mut eigen = SymmetricEigen::new(matrix.rows(), wanted);
-    eigen.solve(matrix.as_slice(), vectors)?;
-    Some(eigen.values)
-}
-
-/// Room for the eigenvalues of symmetric matrices of one size.
-pub(crate) struct SymmetricEigen {
-    values: Vec<f64>,
-    stack: MemBuffer,
-}
-
-impl SymmetricEigen {
-    /// For eigenvalues alone.
-    pub fn values_of(n: usize) -> Self {
-        Self::new(n, ComputeEigenvectors::No)
-    }
-
-    fn new(n: usize, wanted: ComputeEigenvectors) -> Self {
-        let stack = evd::self_adjoint_evd_scratch::<f64>(n, wanted, Par::Seq, Spec::default());
-        Self { values: vec![0.0; n], stack: MemBuffer::new(stack) }
-    }
-
-    /// Eigenvalues in ascending order (the lower triangle is read); `None` when a number is not finite.
-    /// Nothing is allocated.
-    pub fn values(&mut self, matrix: &[f64]) -> Option<&[f64]> {
-        self.solve(matrix, None)?;
-        Some(&self.values)
-    }
-
-    fn solve(&mut self, matrix: &[f64], vectors: Option<&mut [f64]>) -> Option<()> {
-        if !all_finite(matrix) {
-            return None;
-        }
-        let n = self.values.len();
-        evd::self_adjoint_evd(
-            MatRef::from_column_major_slice(matrix, n, n),
-            DiagMut::from_slice_mut(&mut self.values),
-            vectors.map(|vectors| square(vectors, n)),
-            Par::Seq,
-            MemStack::new(&mut self.stack),
-            Spec::default(),
-        )
-        .ok()
-    }
+    let mut stack =
+        MemBuffer::new(evd::self_adjoint_evd_scratch::<f64>(n, wanted, Par::Seq, Spec::default()));
+    let mut values = vec![0.0; n];
+    evd::self_adjoint_evd(
+        matrix.view().as_faer(),
+        DiagMut::from_slice_mut(&mut values),
+        vectors.map(|vectors| square(vectors, n)),
+        Par::Seq,
+        MemStack::new(&mut stack),
+        Spec::default(),
+    )
+    .ok()?;
+    Some(values)
 }
 
 /// The real parts of the eigenvalues of a general square matrix, in no order; `None` when a number is not finite.

@@ -2,8 +2,9 @@
 
 use crate::circuit::{Circuit, Parts};
 use crate::error::{Error, Result, Test};
+use crate::extreme_eigenvalues::ExtremeEigenvalues;
 use crate::kernels::dispatched;
-use crate::linalg::{Factor, SymmetricEigen, View, multiply};
+use crate::linalg::{Factor, View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::{distance_from_one, distance_in_logarithm, require_symmetric};
 use crate::pair::PairFactor;
@@ -27,7 +28,7 @@ pub struct WhiteningMeter {
     /// M⁻¹C, then M⁻¹CM⁻ᵀ.
     half: Vec<f64>,
     responses: Vec<f64>,
-    eigen: SymmetricEigen,
+    extremes: ExtremeEigenvalues,
 }
 
 impl WhiteningMeter {
@@ -41,7 +42,7 @@ impl WhiteningMeter {
             whitening: room(),
             half: room(),
             responses: room(),
-            eigen: SymmetricEigen::values_of(n),
+            extremes: ExtremeEigenvalues::new(n),
         }
     }
 
@@ -54,7 +55,7 @@ impl WhiteningMeter {
     pub fn error(&mut self, circuit: &Circuit, covariance: &Matrix) -> Result<f64> {
         match pair_eigenvalues(circuit, covariance) {
             Some(values) => Ok(distance_from_one(&values)),
-            None => self.measure(circuit, covariance).map(distance_from_one),
+            None => self.measure(circuit, covariance).map(|values| distance_from_one(&values)),
         }
     }
 
@@ -65,12 +66,12 @@ impl WhiteningMeter {
     pub fn log_error(&mut self, circuit: &Circuit, covariance: &Matrix) -> Result<f64> {
         match pair_eigenvalues(circuit, covariance) {
             Some(values) => Ok(distance_in_logarithm(&values)),
-            None => self.measure(circuit, covariance).map(distance_in_logarithm),
+            None => self.measure(circuit, covariance).map(|values| distance_in_logarithm(&values)),
         }
     }
 
-    /// The eigenvalues of the response covariance M⁻¹CM⁻ᵀ of a circuit of any size.
-    fn measure(&mut self, circuit: &Circuit, covariance: &Matrix) -> Result<&[f64]> {
+    /// The smallest and the largest eigenvalue of the response covariance M⁻¹CM⁻ᵀ of a circuit of any size.
+    fn measure(&mut self, circuit: &Circuit, covariance: &Matrix) -> Result<[f64; 2]> {
         self.require_size(circuit)?;
         let n = circuit.neurons();
         covariance.require_shape("covariance", n, n)?;
@@ -80,7 +81,7 @@ impl WhiteningMeter {
         let whitening = View::of(&self.whitening, n);
         multiply(&mut self.half, whitening, covariance.view());
         multiply(&mut self.responses, View::of(&self.half, n), whitening.transposed());
-        self.eigen.values(&self.responses).ok_or_else(|| circuit.invalid(Test::Overflow))
+        self.extremes.of(&self.responses).ok_or_else(|| circuit.invalid(Test::Overflow))
     }
 
     fn require_size(&self, circuit: &Circuit) -> Result<()> {

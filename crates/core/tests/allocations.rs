@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use leukos::{
-    Circuit, Matrix, MultiplierRule, Offline, OfflineGains, Online, Order, Real, Rules, Sign, Solver, Step,
-    Synapses, UnitNorm, WhiteningMeter, models, starts,
+    Circuit, Matrix, MultiplierRule, Offline, OfflineGains, Online, Order, Real, Rules, RunningError, Sign,
+    Solver, Step, Synapses, UnitNorm, WhiteningMeter, models, starts,
 };
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
@@ -251,6 +251,21 @@ fn meters() {
             assert_eq!(allocations(measure), 0, "N {n}, K {k}");
         }
     });
+}
+
+#[test]
+fn running_errors() {
+    for n in SIZES {
+        let mut running = RunningError::new(n, 10.0).unwrap();
+        let response = vec![1.0_f32; n];
+        let mut estimate = || {
+            running.update(&response).unwrap();
+            assert!(running.error().is_some());
+        };
+        // The linear algebra takes its room at a thread's first call.
+        estimate();
+        assert_eq!(allocations(estimate), 0, "N {n}");
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ mod npz;
 mod observers;
 mod optimal_gains;
 mod properties;
+mod running_error;
 mod synapse_learning;
+mod table_one;
 mod twin;
 mod twin_golden;

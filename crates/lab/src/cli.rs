@@ -1,0 +1,67 @@
+//! Parses the command line and hands each verb to its file.
+
+mod progress;
+mod reproduce;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Adaptive whitening with fast gain modulation and slow synaptic plasticity.
+#[derive(Parser)]
+#[command(name = "leukos", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Reproduce(reproduce::Reproduce),
+    /// Print a completion script for a shell
+    ///
+    /// For example `leukos completions bash > ~/.local/share/bash-completion/completions/leukos`.
+    Completions {
+        /// The shell to complete for
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How a verb ended when nothing failed.
+pub(crate) enum End {
+    Done,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// What the person at the keyboard asked for makes no sense: exit code 2 instead of 1.
+#[derive(Debug)]
+pub(crate) struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Does what the command line says: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+pub fn run() -> ExitCode {
+    let ended = match Cli::parse().verb {
+        Verb::Reproduce(verb) => verb.run(),
+        Verb::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut io::stdout());
+            Ok(End::Done)
+        }
+    };
+    match ended {
+        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Shows how far the work has come: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::experiment::Outlook;
+
+/// How often plain lines are printed.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Where progress is shown.
+pub enum Shown {
+    Bar(ProgressBar),
+    Lines(Mutex<Lines>),
+    Nothing,
+}
+
+/// What plain lines are made of.
+pub struct Lines {
+    start: Instant,
+    last: Instant,
+    done: u64,
+    total: u64,
+}
+
+impl Shown {
+    pub fn new(quiet: bool) -> Self {
+        if quiet {
+            return Self::Nothing;
+        }
+        if std::io::stderr().is_terminal() {
+            let style =
+                ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}  {elapsed}, {eta} left");
+            return Self::Bar(
+                ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())),
+            );
+        }
+        let now = Instant::now();
+        Self::Lines(Mutex::new(Lines { start: now, last: now, done: 0, total: 0 }))
+    }
+}
+
+impl Outlook for Shown {
+    fn begin(&self, work: u64) {
+        match self {
+            Self::Bar(bar) => bar.set_length(work),
+            Self::Lines(lines) => {
+                lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner).total = work;
+            }
+            Self::Nothing => {}
+        }
+    }
+
+    fn done(&self, figure: &str, work: u64) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_message(figure.to_owned());
+                bar.inc(work);
+            }
+            Self::Lines(lines) => {
+                lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner).done(figure, work);
+            }
+            Self::Nothing => {}
+        }
+    }
+
+    fn say(&self, message: &str) {
+        match self {
+            Self::Bar(bar) => bar.suspend(|| eprintln!("{message}")),
+            Self::Lines(_) => eprintln!("{message}"),
+            Self::Nothing => {}
+        }
+    }
+
+    fn end(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Lines {
+    fn done(&mut self, figure: &str, work: u64) {
+        self.done += work;
+        if self.last.elapsed() < PAUSE {
+            return;
+        }
+        self.last = Instant::now();
+        let (share, seconds) =
+            (self.done as f64 / self.total.max(1) as f64, self.start.elapsed().as_secs_f64());
+        let left = seconds * (1.0 - share) / share;
+        eprintln!("{:3.0} % after {seconds:.0} s, about {left:.0} s left ({figure})", 100.0 * share);
+    }
+}

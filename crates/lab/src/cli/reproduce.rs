@@ -1,0 +1,123 @@
+//! Reruns the paper: `leukos reproduce`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use super::progress::Shown;
+use super::{End, Usage};
+use crate::data::read_stack;
+use crate::experiment::{
+    Execution, Figure, GivenStack, Outlook, Plan, RESULTS, Scale, Setting, Spec, execute,
+};
+
+/// Rerun the paper and write every number to DIR/results.json
+///
+/// A call that is interrupted keeps its finished runs in DIR; the same call again continues from them.
+#[derive(Args)]
+pub struct Reproduce {
+    /// The figures to rerun; all without one
+    #[arg(value_name = "FIGURE", value_enum)]
+    figures: Vec<Figure>,
+    /// How much of the work to do
+    #[arg(long, value_enum, default_value = "quick")]
+    scale: Scale,
+    /// Natural contexts: a .npy stack of covariances (contexts, N, N), for one figure or for all whose N it has;
+    /// without it, contexts come from a generator of 1/f fields
+    #[arg(long, value_name = "[FIGURE=]COVARIANCES.npy")]
+    contexts: Vec<String>,
+    /// A spec to use in place of the built-in one of its figure
+    #[arg(long, value_name = "FILE")]
+    spec: Vec<PathBuf>,
+    /// The seed that all random numbers come from
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// The number of threads; all cores without it
+    #[arg(long, value_name = "J")]
+    jobs: Option<NonZeroUsize>,
+    /// Where results and finished runs go
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Reproduce {
+    pub fn run(self) -> Result<End> {
+        let specs = self.specs()?;
+        let stacks = self.contexts.iter().map(|given| stack(given)).collect::<Result<_>>()?;
+        let setting = Setting { scale: self.scale, seed: self.seed, stacks };
+        let plan = Plan::new(specs, &setting)?;
+        if let Some(complaint) = setting.stacks.iter().find_map(GivenStack::complaint) {
+            return Err(Usage(complaint).into());
+        }
+        let stop = stop_on_interrupt()?;
+        let outlook = Shown::new(self.quiet);
+        let jobs =
+            self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let how = Execution { directory: &self.out, jobs, outlook: &outlook, stop: &stop };
+        let Some(report) = execute(&plan, &setting, &how)? else {
+            outlook.say(&format!(
+                "interrupted: finished runs are kept in {}, and the same command continues from them",
+                self.out.display()
+            ));
+            return Ok(End::Interrupted);
+        };
+        report.write(&self.out)?;
+        let (path, seconds) = (self.out.join(RESULTS), report.seconds);
+        outlook.say(&format!("{} written after {seconds:.0} s", path.display()));
+        Ok(End::Done)
+    }
+
+    /// A spec for each figure asked for, the user's where there is one.
+    fn specs(&self) -> Result<Vec<Spec>> {
+        let given = self.spec.iter().map(|path| Spec::read(path)).collect::<Result<Vec<_>>>()?;
+        let mut figures =
+            if self.figures.is_empty() { Figure::value_variants().to_vec() } else { self.figures.clone() };
+        figures.sort_unstable();
+        figures.dedup();
+        for (i, spec) in given.iter().enumerate() {
+            let (figure, path) = (spec.figure(), self.spec[i].display());
+            if !figures.contains(&figure) {
+                let complaint = format!("spec {path}: is for {}, which is not asked for", figure.name());
+                return Err(Usage(complaint).into());
+            }
+            if given[..i].iter().any(|earlier| earlier.figure() == figure) {
+                return Err(Usage(format!("spec {path}: the second one for {}", figure.name())).into());
+            }
+        }
+        let spec = |figure| match given.iter().find(|spec| spec.figure() == figure) {
+            Some(spec) => Ok(spec.clone()),
+            None => Spec::embedded(figure),
+        };
+        figures.into_iter().map(spec).collect()
+    }
+}
+
+/// `FIGURE=FILE`, or a file for all figures it fits.
+fn stack(given: &str) -> Result<GivenStack> {
+    let named = given.split_once('=').and_then(|(name, file)| {
+        let figure = Figure::from_str(name, false).ok()?;
+        Some((figure, file))
+    });
+    let (figure, file) = named.map_or((None, given), |(figure, file)| (Some(figure), file));
+    Ok(GivenStack::new(figure, read_stack(file.as_ref())?))
+}
+
+/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
+fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .context("Ctrl-C cannot be listened to")?;
+    Ok(stop)
+}

@@ -1,0 +1,165 @@
+//! Turns specs into runs, runs into records and records into results.
+//!
+//! A figure of the paper is an [`Experiment`]: it names its [`Task`]s, runs any of them on its own, and sums up the
+//! records of all. A task's random numbers depend on the seed and on the task alone, so neither the number of threads
+//! nor an interruption changes a bit of what comes out.
+
+mod ablation;
+mod biological;
+mod control;
+mod geometry;
+mod images;
+mod interneurons;
+mod leak;
+mod natural;
+mod offline;
+mod one_dimensional;
+mod online;
+mod pair;
+mod plan;
+mod results;
+mod run;
+mod spec;
+mod statistics;
+mod store;
+mod synthetic;
+mod trial;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use plan::{GivenStack, Plan, Setting};
+pub use results::{PANELS, RESULTS, Report, write_json};
+pub use run::{Execution, Outlook, execute};
+pub use spec::{Scale, Spec};
+use statistics::Starts;
+
+/// A figure of the paper, or what goes with one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Figs. 1 and 2: which contexts gains can whiten, and how they get there
+    Geometry,
+    /// Fig. 3: two neurons in synthetic contexts
+    Synthetic,
+    /// Fig. 4 A–D, F: natural images, 5 × 5 pixels
+    Natural,
+    /// Fig. 4 E and the appendix: error against the number of interneurons
+    Interneurons,
+    /// The appendix: 16 × 1 pixels against cosines and principal components
+    OneDimensional,
+    /// The appendix: contexts with the same spectra and random eigenvectors
+    Control,
+    /// The appendix: Algorithm 3
+    Biological,
+    /// The authors' rebuttal: other leaks
+    Leak,
+    /// The paper's argument: synapses alone, gains alone, both
+    Ablation,
+}
+
+impl Figure {
+    /// The name on the command line, in files and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Geometry => "geometry",
+            Self::Synthetic => "synthetic",
+            Self::Natural => "natural",
+            Self::Interneurons => "interneurons",
+            Self::OneDimensional => "one-dimensional",
+            Self::Control => "control",
+            Self::Biological => "biological",
+            Self::Leak => "leak",
+            Self::Ablation => "ablation",
+        }
+    }
+}
+
+/// One piece of work: a start of a variant, in one of the variant's cases (a number of interneurons, a leak).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Task {
+    /// The variant's name.
+    pub variant: String,
+    /// The case; empty where a variant has only one.
+    pub case: String,
+    /// Which start, from 0.
+    pub start: usize,
+}
+
+impl Task {
+    /// Every start of one case.
+    fn starts(variant: &str, case: &str, starts: usize) -> Vec<Self> {
+        let task = |start| Self { variant: variant.to_owned(), case: case.to_owned(), start };
+        (0..starts).map(task).collect()
+    }
+
+    /// Whether this is the start whose details are kept for drawing.
+    fn is_shown(&self) -> bool {
+        self.start == 0
+    }
+}
+
+/// What a figure of the paper needs to be rerun.
+pub trait Experiment: Send + Sync {
+    /// Where the contexts come from, in words.
+    fn contexts(&self) -> String;
+
+    /// A number that stands for contexts from a file; 0 without.
+    fn fingerprint(&self) -> u64 {
+        0
+    }
+
+    /// All the work there is, each task with about how many microseconds it takes.
+    fn tasks(&self) -> Vec<(Task, u64)>;
+
+    /// Does one piece of work. A run that diverges is a record like any other, not an error.
+    ///
+    /// # Errors
+    /// When a parameter makes the run impossible.
+    fn run(&self, task: &Task) -> Result<Value>;
+
+    /// Sums up the records of all tasks.
+    ///
+    /// # Errors
+    /// When a record is missing or damaged.
+    fn summarise(&self, records: &Records) -> Result<Summary>;
+}
+
+/// What is reported about a figure: its numbers, and what its pictures need besides.
+#[derive(Debug, Default)]
+pub struct Summary {
+    variants: BTreeMap<String, Value>,
+    panels: BTreeMap<String, Value>,
+}
+
+impl Summary {
+    /// Adds a variant's numbers and the series behind its pictures.
+    fn add(&mut self, variant: &str, numbers: impl Serialize, panels: impl Serialize) -> Result<()> {
+        self.variants.insert(variant.to_owned(), serde_json::to_value(numbers)?);
+        self.panels.insert(variant.to_owned(), serde_json::to_value(panels)?);
+        Ok(())
+    }
+}
+
+/// The records of finished tasks.
+pub type RecordMap = BTreeMap<Task, Value>;
+
+/// The records of one figure.
+#[derive(Debug)]
+pub struct Records(RecordMap);
+
+impl Records {
+    /// The outcomes of all starts of a case, in their order.
+    fn starts<R: DeserializeOwned>(&self, variant: &str, case: &str) -> Result<Starts<R>> {
+        let of_case = |task: &&Task| task.variant == variant && task.case == case;
+        let outcome = |task: &Task| {
+            let record = self.0[task].clone();
+            serde_json::from_value(record).with_context(|| format!("the record of {task:?} is damaged"))
+        };
+        self.0.keys().filter(of_case).map(outcome).collect::<Result<Vec<_>>>().map(Starts)
+    }
+}

@@ -1,0 +1,137 @@
+//! Reruns the appendix's first figure, C: contexts with the spectra of natural ones and random eigenvectors.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use leukos::contexts::Split;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::images::{Images, ImagesSpec, all_images, describe_all, fingerprint_all};
+use super::online::columns;
+use super::plan::{Draws, Setting};
+use super::spec::Scale;
+use super::statistics::{Divergence, Outcome, Starts, Statistic};
+use super::trial::TrialSpec;
+use super::{Experiment, Figure, Records, Summary, Task};
+
+/// The spec of the control.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControlSpec {
+    figure: Figure,
+    variants: BTreeMap<String, ControlVariant>,
+}
+
+/// Natural contexts of one size, and how synapses are learned for them and for their controls.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ControlVariant {
+    images: ImagesSpec,
+    training: TrialSpec,
+}
+
+/// The control.
+pub struct Control {
+    spec: ControlSpec,
+    images: BTreeMap<String, Images>,
+    controls: BTreeMap<String, Split>,
+    scale: Scale,
+    draws: Draws,
+}
+
+/// What one start gives.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    train: f64,
+    test: f64,
+    synapses: Option<Vec<Vec<f64>>>,
+}
+
+#[derive(Serialize)]
+struct Numbers {
+    seeds: usize,
+    natural_train: Statistic,
+    natural_test: Statistic,
+    natural_diverged: Option<Divergence>,
+    control_train: Statistic,
+    control_test: Statistic,
+    control_diverged: Option<Divergence>,
+}
+
+const NATURAL: &str = "natural";
+const CONTROL: &str = "control";
+
+impl Control {
+    pub fn new(spec: ControlSpec, setting: &Setting) -> Result<Self> {
+        let sets = spec.variants.iter().map(|(name, variant)| (name, &variant.images));
+        let images = all_images(sets, Figure::Control, setting)?;
+        let draws = setting.draws(Figure::Control);
+        let control = |(name, images): (&String, &Images)| {
+            let contexts = images.contexts.controls(&mut draws.shared("controls"))?;
+            Ok((name.clone(), contexts.split(&images.split.test_indices)?))
+        };
+        let controls = images.iter().map(control).collect::<Result<_>>()?;
+        Ok(Self { spec, images, controls, scale: setting.scale, draws })
+    }
+
+    fn learn(&self, task: &Task) -> leukos::Result<Run> {
+        let variant = &task.variant;
+        let split = if task.case == CONTROL { &self.controls[variant] } else { &self.images[variant].split };
+        let training = &self.spec.variants[variant].training;
+        let trial = training.run(split, split.train.neurons(), (self.scale, self.draws), task)?;
+        let synapses = task.is_shown().then(|| columns(&trial.synapses));
+        Ok(Run { train: trial.train, test: trial.test, synapses })
+    }
+}
+
+impl Experiment for Control {
+    fn contexts(&self) -> String {
+        format!("{}; controls with the same spectra and random eigenvectors", describe_all(&self.images))
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint_all(&self.images)
+    }
+
+    fn tasks(&self) -> Vec<(Task, u64)> {
+        let mut tasks = Vec::new();
+        for (name, variant) in &self.spec.variants {
+            let n = self.images[name].contexts.neurons();
+            for case in [NATURAL, CONTROL] {
+                tasks.extend(variant.training.tasks(name, case, [n, n], self.scale));
+            }
+        }
+        tasks
+    }
+
+    fn run(&self, task: &Task) -> Result<Value> {
+        Ok(serde_json::to_value(Outcome::of(self.learn(task))?)?)
+    }
+
+    fn summarise(&self, records: &Records) -> Result<Summary> {
+        let mut summary = Summary::default();
+        for name in self.spec.variants.keys() {
+            let natural: Starts<Run> = records.starts(name, NATURAL)?;
+            let control: Starts<Run> = records.starts(name, CONTROL)?;
+            let numbers = Numbers {
+                seeds: natural.len(),
+                natural_train: natural.statistic(|run| run.train),
+                natural_test: natural.statistic(|run| run.test),
+                natural_diverged: natural.divergence(),
+                control_train: control.statistic(|run| run.train),
+                control_test: control.statistic(|run| run.test),
+                control_diverged: control.divergence(),
+            };
+            let panels = json!({
+                "patch": self.images[name].patch,
+                "natural_synapses": natural.shown(|run| run.synapses.as_ref()),
+                "control_synapses": control.shown(|run| run.synapses.as_ref()),
+                "natural_train": natural.values(|run| run.train),
+                "control_train": control.values(|run| run.train),
+            });
+            summary.add(name, numbers, panels)?;
+        }
+        Ok(summary)
+    }
+}

@@ -1,0 +1,212 @@
+//! Measures the geometry of Figs. 1 and 2: which contexts lie in F(W), and how the gains move from one to the next.
+//!
+//! F(W) is the set of covariances that gains alone can whiten: those whose root is M = αI + W diag(g) Wᵀ for some g.
+
+use anyhow::Result;
+use leukos::contexts::{Contexts, SyntheticContexts};
+use leukos::{
+    Circuit, GainRule, Matrix, Offline, OfflineGains, Rules, definiteness, least_squares_gains, optimal_gains,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::offline::inverse_whitening_matrix;
+use super::online::{OnlineSpec, Probe, columns};
+use super::pair::Pair;
+use super::plan::{Draws, Setting};
+use super::spec::{Positive, Scale};
+use super::statistics::{Divergence, Outcome, Starts, Statistic};
+use super::{Experiment, Figure, Records, Summary, Task};
+
+/// The spec of Figs. 1 and 2.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeometrySpec {
+    figure: Figure,
+    /// How far from the nearest M the root of a covariance may be, as a share of its size, to count as inside.
+    tolerance: Positive,
+    /// The number of gain steps of a path from one context to the next.
+    path_steps: usize,
+    /// Two neurons and two interneurons are trained like this.
+    training: OnlineSpec,
+}
+
+/// Figs. 1 and 2.
+pub struct Geometry {
+    spec: GeometrySpec,
+    scale: Scale,
+    draws: Draws,
+}
+
+/// What one start gives.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    outside_initial: f64,
+    outside_learned: f64,
+    /// The median over contexts of the distance to the nearest M, as a share of the root's size.
+    residual_initial: f64,
+    residual_learned: f64,
+    shown: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Numbers {
+    seeds: usize,
+    diverged: Option<Divergence>,
+    outside_initial: Option<f64>,
+    outside_learned: Option<f64>,
+    residual_initial: Statistic,
+    residual_learned: Statistic,
+}
+
+/// The only variant.
+const VARIANT: &str = "synthetic";
+
+impl Geometry {
+    pub fn new(spec: GeometrySpec, setting: &Setting) -> Result<Self> {
+        spec.training.validate("training")?;
+        Ok(Self { spec, scale: setting.scale, draws: setting.draws(Figure::Geometry) })
+    }
+
+    fn train(&self, task: &Task) -> leukos::Result<Run> {
+        let spec = &self.spec.training;
+        let drawn = spec.contexts(self.draws, task.start)?;
+        let pair = Pair { spec, scale: self.scale, draws: self.draws };
+        let initial = pair.initial(&drawn.contexts, task.start)?;
+        let nothing = |_: &Circuit| 0.0;
+        let mut probe = Probe::new(Vec::new(), &nothing);
+        let (_, learned) = pair.train(initial.clone(), &drawn.contexts, task.start, &mut probe)?;
+        let [before, after] = [&initial, &learned].map(|circuit| residuals(circuit, &drawn.contexts));
+        let (before, after) = (before?, after?);
+        Ok(Run {
+            outside_initial: self.outside(&before),
+            outside_learned: self.outside(&after),
+            residual_initial: median_of(&before),
+            residual_learned: median_of(&after),
+            shown: if task.is_shown() { Some(self.shown(&drawn, &initial, &learned)?) } else { None },
+        })
+    }
+
+    /// The share of contexts outside F(W).
+    fn outside(&self, residuals: &[f64]) -> f64 {
+        let outside = residuals.iter().filter(|&&residual| residual > self.spec.tolerance.0).count();
+        outside as f64 / residuals.len() as f64
+    }
+
+    /// Covariances, synapses, and what the circuits make of a switch from each of three contexts to the next.
+    fn shown(
+        &self,
+        drawn: &SyntheticContexts,
+        initial: &Circuit,
+        learned: &Circuit,
+    ) -> leukos::Result<Value> {
+        let switches = |circuit| self.switches(circuit, &drawn.contexts);
+        Ok(json!({
+            "axes": columns(&drawn.axes),
+            "leak": self.spec.training.leak,
+            "contexts": drawn.contexts.covariances().iter().map(columns).collect::<Vec<_>>(),
+            "initial_synapses": columns(initial.synapses().feedback()),
+            "learned_synapses": columns(learned.synapses().feedback()),
+            "initial_switches": switches(initial)?,
+            "learned_switches": switches(learned)?,
+        }))
+    }
+
+    /// Contexts 0, 1, 2 in turn, each from the optimal gains of the one before.
+    fn switches(&self, circuit: &Circuit, contexts: &Contexts) -> leukos::Result<Vec<Value>> {
+        let (synapses, leak) = (circuit.synapses().feedback(), circuit.leak());
+        let count = contexts.len().min(3);
+        let switch = |to: usize| {
+            let from = (to + count - 1) % count;
+            let gains = optimal_gains(synapses, &contexts.covariances()[from], leak)?;
+            let circuit = circuit.clone().with_gains(gains)?;
+            let covariance = &contexts.covariances()[to];
+            let path = self.path(circuit.clone(), covariance)?;
+            let adapted = optimal_gains(synapses, covariance, leak)?;
+            Ok(json!({
+                "from": from, "to": to, "path": path,
+                "before": columns(&responses(&circuit, covariance)?),
+                "after": columns(&responses(&circuit.with_gains(adapted)?, covariance)?),
+            }))
+        };
+        (0..count).map(switch).collect()
+    }
+
+    /// The covariances M² that the circuit would whiten perfectly, step by step, as its gains adapt to a context.
+    fn path(&self, circuit: Circuit, covariance: &Matrix) -> leukos::Result<Vec<[f64; 3]>> {
+        let rate = self.spec.training.gain_rate.map_or(0.05, |rate| rate.0);
+        let rules = Rules { gains: GainRule::Gradient { rate }, ..Rules::frozen() };
+        let mut run = Offline::new(circuit, rules, vec![covariance.clone()], OfflineGains::Rule)?;
+        let mut path = vec![square(&run.circuit().inverse_whitening_matrix())];
+        for _ in 0..self.spec.path_steps {
+            run.advance(&[0], 1, &mut ())?;
+            path.push(square(&run.circuit().inverse_whitening_matrix()));
+        }
+        Ok(path)
+    }
+}
+
+/// How far the root of each covariance is from the nearest M, as a share of its size; infinite where that M is not
+/// positive definite.
+fn residuals(circuit: &Circuit, contexts: &Contexts) -> leukos::Result<Vec<f64>> {
+    let (synapses, leak) = (circuit.synapses().feedback(), circuit.leak());
+    let residual = |(covariance, root): (&Matrix, &Matrix)| {
+        let nearest =
+            inverse_whitening_matrix(synapses, &least_squares_gains(synapses, covariance, leak)?, leak);
+        let apart = nearest.as_slice().iter().zip(root.as_slice()).map(|(m, root)| (m - root).powi(2));
+        let size = root.as_slice().iter().map(|root| root * root).sum::<f64>();
+        let inside = definiteness(&nearest)? > 0.0;
+        Ok(if inside { (apart.sum::<f64>() / size).sqrt() } else { f64::INFINITY })
+    };
+    contexts.covariances().iter().zip(contexts.roots()).map(residual).collect()
+}
+
+fn median_of(values: &[f64]) -> f64 {
+    Statistic::of(values.iter().copied()).median.unwrap_or(f64::INFINITY)
+}
+
+/// The covariance of the responses, M⁻¹ C M⁻¹.
+fn responses(circuit: &Circuit, covariance: &Matrix) -> leukos::Result<Matrix> {
+    let whitening = circuit.whitening_matrix()?;
+    Ok(product(&product(&whitening, covariance), &whitening))
+}
+
+fn product(a: &Matrix, b: &Matrix) -> Matrix {
+    Matrix::from_fn(a.rows(), b.columns(), |i, j| (0..a.columns()).map(|k| a[(i, k)] * b[(k, j)]).sum())
+}
+
+/// The entries (0, 0), (0, 1) and (1, 1) of M².
+fn square(m: &Matrix) -> [f64; 3] {
+    let squared = product(m, m);
+    [squared[(0, 0)], squared[(0, 1)], squared[(1, 1)]]
+}
+
+impl Experiment for Geometry {
+    fn contexts(&self) -> String {
+        self.spec.training.family.describe()
+    }
+
+    fn tasks(&self) -> Vec<(Task, u64)> {
+        let (starts, work) = (self.spec.training.starts.at(self.scale), self.spec.training.work(self.scale));
+        Task::starts(VARIANT, "", starts).into_iter().map(|task| (task, work)).collect()
+    }
+
+    fn run(&self, task: &Task) -> Result<Value> {
+        Ok(serde_json::to_value(Outcome::of(self.train(task))?)?)
+    }
+
+    fn summarise(&self, records: &Records) -> Result<Summary> {
+        let starts: Starts<Run> = records.starts(VARIANT, "")?;
+        let numbers = Numbers {
+            seeds: starts.len(),
+            diverged: starts.divergence(),
+            outside_initial: starts.statistic(|run| run.outside_initial).mean,
+            outside_learned: starts.statistic(|run| run.outside_learned).mean,
+            residual_initial: starts.statistic(|run| run.residual_initial),
+            residual_learned: starts.statistic(|run| run.residual_learned),
+        };
+        let mut summary = Summary::default();
+        summary.add(VARIANT, numbers, json!({ "shown": starts.shown(|run| run.shown.as_ref()) }))?;
+        Ok(summary)
+    }
+}

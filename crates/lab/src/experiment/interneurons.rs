@@ -1,0 +1,158 @@
+//! Reruns Fig. 4 E and the appendix's two figures about the number of interneurons.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::images::{Images, ImagesSpec, all_images, describe_all, fingerprint_all};
+use super::online::columns;
+use super::plan::{Draws, Setting};
+use super::spec::Scale;
+use super::statistics::{Divergence, Outcome, Starts, Statistic};
+use super::trial::TrialSpec;
+use super::{Experiment, Figure, Records, Summary, Task};
+
+/// The spec of the sweep over K.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterneuronsSpec {
+    figure: Figure,
+    variants: BTreeMap<String, Sweep>,
+}
+
+/// Natural contexts of one size, learned with each number of interneurons.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sweep {
+    images: ImagesSpec,
+    /// The numbers of interneurons at either scale. For a stack with another N they grow or shrink like N.
+    interneurons: SweepAt,
+    training: TrialSpec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SweepAt {
+    quick: Vec<usize>,
+    paper: Vec<usize>,
+}
+
+/// The sweep over K.
+pub struct Interneurons {
+    spec: InterneuronsSpec,
+    images: BTreeMap<String, Images>,
+    scale: Scale,
+    draws: Draws,
+}
+
+/// What one start gives.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    train: f64,
+    test: f64,
+    synapses: Option<Vec<Vec<f64>>>,
+}
+
+#[derive(Serialize)]
+struct Numbers {
+    n: usize,
+    k: Vec<usize>,
+    seeds: usize,
+    train: Vec<Statistic>,
+    test: Vec<Statistic>,
+    diverged: Vec<Option<Divergence>>,
+}
+
+impl Sweep {
+    /// The numbers of interneurons for N neurons.
+    fn interneurons(&self, scale: Scale, neurons: usize) -> Vec<usize> {
+        let usual = self.images.neurons();
+        let listed = match scale {
+            Scale::Quick => &self.interneurons.quick,
+            Scale::Paper => &self.interneurons.paper,
+        };
+        // K = N and its neighbours stay what they are, because that is where something happens.
+        let rescaled = |&k: &usize| match k.abs_diff(usual) {
+            0 | 1 => (k + neurons).saturating_sub(usual),
+            _ => (k * neurons).div_ceil(usual),
+        };
+        let mut numbers: Vec<usize> = listed.iter().map(rescaled).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}
+
+impl Interneurons {
+    pub fn new(spec: InterneuronsSpec, setting: &Setting) -> Result<Self> {
+        let images = all_images(
+            spec.variants.iter().map(|(name, sweep)| (name, &sweep.images)),
+            Figure::Interneurons,
+            setting,
+        )?;
+        Ok(Self { spec, images, scale: setting.scale, draws: setting.draws(Figure::Interneurons) })
+    }
+
+    fn learn(&self, task: &Task) -> Result<Outcome<Run>> {
+        let (sweep, images) = (&self.spec.variants[&task.variant], &self.images[&task.variant]);
+        let trial = sweep.training.run(&images.split, task.case.parse()?, (self.scale, self.draws), task);
+        Outcome::of(trial.map(|trial| Run {
+            train: trial.train,
+            test: trial.test,
+            synapses: task.is_shown().then(|| columns(&trial.synapses)),
+        }))
+    }
+}
+
+impl Experiment for Interneurons {
+    fn contexts(&self) -> String {
+        describe_all(&self.images)
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint_all(&self.images)
+    }
+
+    fn tasks(&self) -> Vec<(Task, u64)> {
+        let mut tasks = Vec::new();
+        for (name, sweep) in &self.spec.variants {
+            let n = self.images[name].contexts.neurons();
+            for k in sweep.interneurons(self.scale, n) {
+                tasks.extend(sweep.training.tasks(name, &k.to_string(), [n, k], self.scale));
+            }
+        }
+        tasks
+    }
+
+    fn run(&self, task: &Task) -> Result<Value> {
+        Ok(serde_json::to_value(self.learn(task)?)?)
+    }
+
+    fn summarise(&self, records: &Records) -> Result<Summary> {
+        let mut summary = Summary::default();
+        for (name, sweep) in &self.spec.variants {
+            let images = &self.images[name];
+            let n = images.contexts.neurons();
+            let k = sweep.interneurons(self.scale, n);
+            let starts = k
+                .iter()
+                .map(|k| records.starts(name, &k.to_string()))
+                .collect::<Result<Vec<Starts<Run>>>>()?;
+            let synapses =
+                starts.iter().map(|starts| starts.shown(|run| run.synapses.as_ref())).collect::<Vec<_>>();
+            let panels = json!({ "patch": images.patch, "k": k, "synapses": synapses });
+            let numbers = Numbers {
+                n,
+                seeds: sweep.training.starts.at(self.scale),
+                train: starts.iter().map(|starts| starts.statistic(|run| run.train)).collect(),
+                test: starts.iter().map(|starts| starts.statistic(|run| run.test)).collect(),
+                diverged: starts.iter().map(Starts::divergence).collect(),
+                k,
+            };
+            summary.add(name, numbers, panels)?;
+        }
+        Ok(summary)
+    }
+}

@@ -1,0 +1,176 @@
+//! Plans the work: which figures, with which specs, contexts and random numbers.
+
+use std::cell::Cell;
+
+use anyhow::Result;
+use leukos::contexts::{Contexts, Pcg64, stream};
+use serde_json::json;
+
+use super::{
+    Experiment, Figure, Scale, Spec, ablation, biological, control, geometry, interneurons, leak, natural,
+    one_dimensional, synthetic,
+};
+use crate::data::Stack;
+
+/// What the caller has chosen for all figures.
+#[derive(Debug)]
+pub struct Setting {
+    /// How much of the work is done.
+    pub scale: Scale,
+    /// The seed all random numbers come from.
+    pub seed: u64,
+    /// The stacks of covariances to use in place of generated ones.
+    pub stacks: Vec<GivenStack>,
+}
+
+/// A stack of covariances, for one figure or for all it fits.
+#[derive(Debug)]
+pub struct GivenStack {
+    figure: Option<Figure>,
+    stack: Stack,
+    used: Cell<bool>,
+}
+
+impl GivenStack {
+    /// A stack for this figure, or for all whose N it has.
+    pub fn new(figure: Option<Figure>, stack: Stack) -> Self {
+        Self { figure, stack, used: Cell::new(false) }
+    }
+
+    /// A stack that no figure of the plan can use, in words.
+    pub fn complaint(&self) -> Option<String> {
+        let n = self.stack.contexts.neurons();
+        let complaint = match self.figure {
+            Some(figure) => format!("{} does not use it: name a figure of natural contexts", figure.name()),
+            None => format!(
+                "its N = {n} fits none of the figures asked for; write FIGURE=FILE to use it all the same"
+            ),
+        };
+        (!self.used.get()).then(|| format!("contexts {}: {complaint}", self.stack.path.display()))
+    }
+}
+
+/// Which stacks a set of natural contexts can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// Only those with this N.
+    Exactly(usize),
+    /// Those with this N, and any that is given for the figure by name and is not of size `other`.
+    Any {
+        /// The N of the spec.
+        usual: usize,
+        /// The N of the figure's other set.
+        other: usize,
+    },
+}
+
+impl Setting {
+    /// The random numbers of a figure.
+    pub fn draws(&self, figure: Figure) -> Draws {
+        Draws { seed: self.seed, figure }
+    }
+
+    /// The stack that was given for a set of natural contexts of a figure.
+    pub fn stack_for(&self, figure: Figure, fit: Fit) -> Option<&Stack> {
+        let size = |given: &GivenStack| given.stack.contexts.neurons();
+        let named = |given: &&GivenStack| {
+            given.figure == Some(figure)
+                && match fit {
+                    Fit::Exactly(n) => size(given) == n,
+                    Fit::Any { other, .. } => size(given) != other,
+                }
+        };
+        let fitting = |given: &&GivenStack| {
+            let (Fit::Exactly(n) | Fit::Any { usual: n, .. }) = fit;
+            given.figure.is_none() && size(given) == n
+        };
+        let given = self.stacks.iter().find(named).or_else(|| self.stacks.iter().find(fitting))?;
+        given.used.set(true);
+        Some(&given.stack)
+    }
+}
+
+/// A source of random generators, one for each purpose and start of a figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Draws {
+    seed: u64,
+    figure: Figure,
+}
+
+impl Draws {
+    /// The generator for what all starts share.
+    pub fn shared(self, purpose: &str) -> Pcg64 {
+        self.named(purpose, "shared")
+    }
+
+    /// The generator of one start.
+    pub fn start(self, purpose: &str, start: usize) -> Pcg64 {
+        self.named(purpose, &start.to_string())
+    }
+
+    fn named(self, purpose: &str, start: &str) -> Pcg64 {
+        let name = format!("{}/{purpose}/{start}", self.figure.name());
+        stream(self.seed, fingerprint(name.as_bytes()))
+    }
+}
+
+/// A number that stands for these bytes (FNV-1a), the same on every machine.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A number that stands for a stack's covariances.
+pub fn fingerprint_of(contexts: &Contexts) -> u64 {
+    let numbers = contexts.covariances().iter().flat_map(leukos::Matrix::as_slice);
+    let bytes: Vec<u8> = numbers.flat_map(|x| x.to_le_bytes()).collect();
+    fingerprint(&bytes)
+}
+
+/// A figure that is to be rerun.
+pub struct Planned {
+    pub figure: Figure,
+    pub experiment: Box<dyn Experiment>,
+    /// What its runs belong to: program, spec, scale, seed and contexts.
+    pub key: String,
+}
+
+/// All the work of a call.
+pub struct Plan {
+    pub(super) figures: Vec<Planned>,
+}
+
+impl Plan {
+    /// Plans the figures that the specs are for.
+    ///
+    /// # Errors
+    /// When contexts cannot be drawn with a spec's parameters.
+    pub fn new(specs: Vec<Spec>, setting: &Setting) -> Result<Self> {
+        let planned = |spec: Spec| {
+            let (figure, text) = (spec.figure(), serde_json::to_string(&spec)?);
+            let experiment = experiment(spec, setting)?;
+            let key = json!({
+                "version": env!("CARGO_PKG_VERSION"), "commit": env!("LEUKOS_COMMIT"), "spec": text,
+                "scale": setting.scale, "seed": setting.seed, "contexts": experiment.fingerprint(),
+            });
+            let key = format!("{:016x}", fingerprint(key.to_string().as_bytes()));
+            Ok(Planned { figure, experiment, key })
+        };
+        Ok(Self { figures: specs.into_iter().map(planned).collect::<Result<_>>()? })
+    }
+}
+
+fn experiment(spec: Spec, setting: &Setting) -> Result<Box<dyn Experiment>> {
+    Ok(match spec {
+        Spec::Geometry(spec) => Box::new(geometry::Geometry::new(spec, setting)?),
+        Spec::Synthetic(spec) => Box::new(synthetic::Synthetic::new(spec, setting)?),
+        Spec::Natural(spec) => Box::new(natural::Natural::new(spec, setting)?),
+        Spec::Interneurons(spec) => Box::new(interneurons::Interneurons::new(spec, setting)?),
+        Spec::OneDimensional(spec) => Box::new(one_dimensional::OneDimensional::new(spec, setting)?),
+        Spec::Control(spec) => Box::new(control::Control::new(spec, setting)?),
+        Spec::Biological(spec) => Box::new(biological::Biological::new(spec, setting)?),
+        Spec::Leak(spec) => Box::new(leak::Leak::new(spec, setting)?),
+        Spec::Ablation(spec) => Box::new(ablation::Ablation::new(spec, setting)?),
+    })
+}
