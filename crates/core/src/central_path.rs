@@ -4,9 +4,9 @@
 //! The central path is where f_c − μ log det M is least, for one weight μ of the barrier after another. Steps are
 //! Newton's, with Hessian A∘(2B + μA), and as long as is best: along a step the function is known exactly.
 
+use crate::gain_problem::{Place, Problem, ScaledHessian, Step};
 use crate::kernels::inner;
 use crate::linalg::{product, symmetric_eigen};
-use crate::optimal_gains::{Place, Problem, ScaledHessian, Step};
 
 /// A place on the way along the central path.
 pub(crate) struct CentralPath {

@@ -1,9 +1,10 @@
 //! Settles one context at its optimal gains, and keeps what the derivatives by W need there.
 
 use crate::error::{Error, Result, Test};
-use crate::kernels::{add_scaled, inner, project};
-use crate::linalg::{Cholesky, product, symmetric_eigen};
+use crate::kernels::{add_scaled, inner};
+use crate::linalg::{Cholesky, product};
 use crate::matrix::Matrix;
+use crate::outer_products::Semidefinite;
 
 /// One context's term of Eq. (3) as a function of the gains, φ(g) = f_c(αI + W diag(g) Wᵀ) + (κ/2)‖g‖².
 ///
@@ -32,7 +33,8 @@ pub(crate) struct ContextOptimum {
     correlations: Matrix,
     /// W − C_rr W, which vanishes where responses are white.
     mismatch: Matrix,
-    curvature: Curvature,
+    /// The Hessian of φ by the gains; singular where some change of the gains leaves M as it is.
+    curvature: Semidefinite,
 }
 
 /// Newton's method takes 2 or 3 iterations from a good start.
@@ -47,7 +49,7 @@ const ROUNDING: f64 = 1e-14;
 impl ContextObjective<'_> {
     /// Newton's method with Armijo's rule from feasible gains.
     ///
-    /// Unlike [`crate::optimal_gains`] it checks nothing twice, counts the cost of gains, and hands out
+    /// Unlike [`crate::OptimalGains`] it checks nothing twice, counts the cost of gains, and hands out
     /// all that it computed at the optimum.
     ///
     /// # Errors
@@ -114,7 +116,7 @@ impl ContextObjective<'_> {
     }
 
     /// ∂²φ/∂g² = 2 A∘B + κI with A = WᵀM⁻¹W and B = WᵀC_rr W.
-    fn curvature(&self, filtered: &Matrix, correlations: &Matrix) -> Option<Curvature> {
+    fn curvature(&self, filtered: &Matrix, correlations: &Matrix) -> Option<Semidefinite> {
         let w = self.synapses;
         let a = product(w.view().transposed(), filtered.view());
         let mut hessian = product(w.view().transposed(), correlations.view());
@@ -124,7 +126,7 @@ impl ContextObjective<'_> {
         for i in 0..w.columns() {
             hessian[(i, i)] += self.gain_cost;
         }
-        Curvature::new(&hessian)
+        Semidefinite::new(&hessian)
     }
 
     /// −∂φ/∂gᵢ = wᵢᵀC_rr wᵢ − ‖wᵢ‖² − κgᵢ.
@@ -189,45 +191,6 @@ impl ContextOptimum {
         let by_gains = weighted_product(w, &following, w);
         add_scaled(change.as_mut_slice(), 1.0, by_gains.as_slice());
         (change, following)
-    }
-}
-
-/// The Hessian of φ by the gains, ready to be solved with.
-enum Curvature {
-    Definite(Cholesky),
-    /// The pseudo-inverse, where some change of the gains leaves M as it is.
-    Singular(Matrix),
-}
-
-/// How small an eigenvalue counts as zero, relative to the largest.
-const NULL: f64 = 1e-13;
-
-impl Curvature {
-    /// `None` when a number is not finite.
-    fn new(hessian: &Matrix) -> Option<Self> {
-        if let Ok(factor) = Cholesky::new(hessian.clone())
-            && factor.pivot_ratio() > NULL.sqrt()
-        {
-            return Some(Self::Definite(factor));
-        }
-        let (values, mut vectors) = symmetric_eigen(hessian)?;
-        let largest = values.last().copied().unwrap_or(0.0);
-        for (j, &value) in values.iter().enumerate() {
-            let scale = if value > NULL * largest { value.sqrt().recip() } else { 0.0 };
-            vectors.column_mut(j).iter_mut().for_each(|x| *x *= scale);
-        }
-        Some(Self::Singular(product(vectors.view(), vectors.view().transposed())))
-    }
-
-    /// Solves in place; where the Hessian is singular, for the solution of least norm.
-    fn solve(&self, x: &mut [f64]) {
-        match self {
-            Self::Definite(factor) => factor.solve(x),
-            Self::Singular(inverse) => {
-                let right = x.to_vec();
-                project(inverse.as_slice(), &right, x);
-            }
-        }
     }
 }
 

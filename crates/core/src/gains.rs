@@ -17,7 +17,7 @@ pub(crate) fn gain_base<T: Real, A: Arithmetic>(gain: T, rate: T, target: T) -> 
 /// The gains whose M = αI + W diag(g) Wᵀ is nearest to C^½ in the Frobenius norm:
 /// g = [(WᵀW)∘²]⁺ diag(WᵀC^½W − αWᵀW), of least norm where several are.
 ///
-/// Nothing keeps that M positive definite; [`optimal_gains`] does.
+/// Nothing keeps that M positive definite; [`crate::OptimalGains`] does.
 ///
 /// # Errors
 /// When a size does not match, a number is not finite or runs over, or `covariance` is not one.

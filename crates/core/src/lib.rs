@@ -19,6 +19,7 @@ pub mod contexts;
 mod ensemble;
 mod error;
 mod extreme_eigenvalues;
+mod gain_problem;
 mod gains;
 mod kernels;
 mod learn;

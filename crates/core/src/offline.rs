@@ -2,13 +2,13 @@
 
 use crate::circuit::Circuit;
 use crate::error::{Error, Result};
+use crate::gain_problem::{Problem, Target};
 use crate::gains::least_squares_gains_for_root;
 use crate::learn::{Drive, Learner};
 use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::{require_covariance_in, square_root};
 use crate::observe::{Observer, Shown, Step};
-use crate::optimal_gains::{Problem, Target};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{GainRule, Rules};
