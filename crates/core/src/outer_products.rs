@@ -22,13 +22,16 @@ impl<'a> OuterProducts<'a> {
     /// When a number runs over.
     pub fn new(synapses: &'a Matrix) -> Result<Self> {
         let k = synapses.columns();
-        let gram = product(synapses.view().transposed(), synapses.view());
+        let mut gram = product(synapses.view().transposed(), synapses.view());
+        let finite = gram.trace().is_finite();
         let reciprocals: Vec<f64> = (0..k).map(|i| reciprocal(gram[(i, i)])).collect();
-        let cosines = Matrix::from_fn(k, k, |i, j| {
-            let (here, there) = (gram[(i, j)] * reciprocals[i], gram[(i, j)] * reciprocals[j]);
-            if i == j { 1.0 } else { here * there }
-        });
-        let cosines = Semidefinite::new(&cosines).filter(|_| gram.trace().is_finite());
+        // Column by column in place: this is done at every presentation of a least-squares run.
+        for (j, &own) in reciprocals.iter().enumerate() {
+            let entries = gram.column_mut(j).iter_mut().zip(&reciprocals);
+            entries.for_each(|(entry, &other)| *entry = (*entry * other) * (*entry * own));
+            gram[(j, j)] = 1.0;
+        }
+        let cosines = Semidefinite::new(&gram).filter(|_| finite);
         Ok(Self { synapses, reciprocals, cosines: cosines.ok_or_else(out_of_range)? })
     }
 

@@ -15,6 +15,7 @@ mod natural;
 mod offline;
 mod one_dimensional;
 mod online;
+mod online_spec;
 mod pair;
 mod plan;
 mod results;

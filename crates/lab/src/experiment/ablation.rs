@@ -7,7 +7,8 @@ use leukos::contexts::Stimuli;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::online::{OnlineSpec, Training, WINDOW, describe, log_grid};
+use super::online::{Training, WINDOW, log_grid};
+use super::online_spec::{OnlineSpec, describe};
 use super::pair::{self, Pair};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;

@@ -7,7 +7,7 @@ use leukos::asymmetry;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::online::{OnlineSpec, describe};
+use super::online_spec::{OnlineSpec, describe};
 use super::pair::{self, Pair, PairNumbers, PairRun};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;

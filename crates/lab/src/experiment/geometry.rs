@@ -4,14 +4,12 @@
 
 use anyhow::Result;
 use leukos::contexts::{Contexts, SyntheticContexts};
-use leukos::{
-    Circuit, GainRule, Matrix, Offline, OfflineGains, Rules, definiteness, least_squares_gains, optimal_gains,
-};
+use leukos::{Circuit, GainRule, Matrix, Offline, OfflineGains, Rules, membership, optimal_gains};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::offline::inverse_whitening_matrix;
-use super::online::{OnlineSpec, Probe, columns};
+use super::online::{Probe, columns};
+use super::online_spec::OnlineSpec;
 use super::pair::Pair;
 use super::plan::{Draws, Setting};
 use super::spec::{Positive, Scale};
@@ -149,16 +147,11 @@ impl Geometry {
 /// How far the root of each covariance is from the nearest M, as a share of its size; infinite where that M is not
 /// positive definite.
 fn residuals(circuit: &Circuit, contexts: &Contexts) -> leukos::Result<Vec<f64>> {
-    let (synapses, leak) = (circuit.synapses().feedback(), circuit.leak());
-    let residual = |(covariance, root): (&Matrix, &Matrix)| {
-        let nearest =
-            inverse_whitening_matrix(synapses, &least_squares_gains(synapses, covariance, leak)?, leak);
-        let apart = nearest.as_slice().iter().zip(root.as_slice()).map(|(m, root)| (m - root).powi(2));
-        let size = root.as_slice().iter().map(|root| root * root).sum::<f64>();
-        let inside = definiteness(&nearest)? > 0.0;
-        Ok(if inside { (apart.sum::<f64>() / size).sqrt() } else { f64::INFINITY })
+    let residual = |covariance: &Matrix| {
+        let nearest = membership(circuit.synapses().feedback(), covariance, circuit.leak())?;
+        Ok(if nearest.definite { nearest.residual } else { f64::INFINITY })
     };
-    contexts.covariances().iter().zip(contexts.roots()).map(residual).collect()
+    contexts.covariances().iter().map(residual).collect()
 }
 
 fn median_of(values: &[f64]) -> f64 {

@@ -7,7 +7,8 @@ use leukos::Circuit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::online::{AxesSpec, OnlineSpec, Probe, distance};
+use super::online::{Probe, distance};
+use super::online_spec::{AxesSpec, OnlineSpec};
 use super::pair::Pair;
 use super::plan::{Draws, Setting};
 use super::spec::{Positive, Scale};

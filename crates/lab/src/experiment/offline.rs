@@ -136,7 +136,7 @@ pub fn errors(
 ) -> leukos::Result<Vec<f64>> {
     let error = |covariance: &Matrix| {
         let gains = adapt(covariance)?;
-        whitening_error(&inverse_whitening_matrix(synapses, &gains, LEAK), covariance)
+        whitening_error(&inverse_whitening_matrix(synapses, &gains), covariance)
     };
     contexts.covariances().iter().map(error).collect()
 }
@@ -146,10 +146,10 @@ pub fn mean(values: &[f64]) -> f64 {
 }
 
 /// M = αI + W diag(g) Wᵀ. Least-squares gains need not make it positive definite, so it is no circuit's.
-pub fn inverse_whitening_matrix(synapses: &Matrix, gains: &[f64], leak: f64) -> Matrix {
+fn inverse_whitening_matrix(synapses: &Matrix, gains: &[f64]) -> Matrix {
     Matrix::from_fn(synapses.rows(), synapses.rows(), |i, j| {
         let spread = gains.iter().enumerate().map(|(k, gain)| gain * (synapses[(i, k)] * synapses[(j, k)]));
-        spread.sum::<f64>() + if i == j { leak } else { 0.0 }
+        spread.sum::<f64>() + if i == j { LEAK } else { 0.0 }
     })
 }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Task;
-use super::online::{Errors, FiveContexts, OnlineSpec, Probe, TRACE_STEP, Training, columns, distance};
+use super::online::{Errors, FiveContexts, Probe, TRACE_STEP, Training, columns, distance};
+use super::online_spec::OnlineSpec;
 use super::plan::Draws;
 use super::spec::Scale;
 use super::statistics::{Divergence, Starts, Statistic};

@@ -7,7 +7,8 @@ use leukos::{Circuit, Matrix};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::online::{OnlineSpec, describe, distance};
+use super::online::distance;
+use super::online_spec::{OnlineSpec, describe};
 use super::pair::{self, Pair, PairNumbers};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
