@@ -23,9 +23,6 @@ use crate::tiles::{self, Assembly, SMALLEST_TILED};
 /// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `kernels`.
 const LARGE: usize = 96;
 
-/// From this size on its Cholesky factorisation of a ready matrix beats the plain loop.
-const BLOCKED: usize = 16;
-
 /// A factorisation of M that has passed the test of validity, ready to solve M r = s.
 ///
 /// Tied circuits are valid when M is positive definite: the Cholesky factorisation is the test.
@@ -259,8 +256,9 @@ pub(crate) fn inverse_whitening_matrix<T: Real>(parts: Parts<'_, T>) -> Matrix<T
 /// Factorises the lower triangle in place; the reciprocals of the factor's diagonal make solving quick.
 fn cholesky<T: Real>(matrix: &mut [T], reciprocals: &mut [T], stack: &mut MemBuffer) -> Result<(), Test> {
     let n = reciprocals.len();
-    if n < BLOCKED {
-        return kernels::cholesky(matrix, reciprocals).map_err(|pivot| Test::Cholesky { pivot });
+    if n < LARGE {
+        let factorise = if n < SMALLEST_TILED { kernels::cholesky } else { tiles::cholesky_tiled };
+        return factorise(matrix, reciprocals).map_err(|pivot| Test::Cholesky { pivot });
     }
     let stack = MemStack::new(stack);
     llt::factor::cholesky_in_place(
@@ -340,7 +338,13 @@ impl<T: Real> Matrix<T> {
 /// The product of two matrices, or of their transposes.
 pub(crate) fn product<T: Real>(left: View<'_, T>, right: View<'_, T>) -> Matrix<T> {
     let mut out = Matrix::zeros(left.as_faer().nrows(), right.as_faer().ncols());
-    multiply(out.as_mut_slice(), left, right);
+    if left.transposed && out.rows() < LARGE {
+        // The copy costs less than a product that walks along rows.
+        let copy = Matrix::from_fn(out.rows(), left.rows, |i, j| left.data[i * left.rows + j]);
+        multiply(out.as_mut_slice(), copy.view(), right);
+    } else {
+        multiply(out.as_mut_slice(), left, right);
+    }
     out
 }
 

@@ -134,6 +134,44 @@ fn assemble<T: Real, A: Arithmetic, const TALL: usize>(
     Ok(())
 }
 
+dispatched! {
+    /// Factorises a ready matrix as L Lᵀ in place in the lower triangle. Needs n ≥ [`SMALLEST_TILED`]; the error is
+    /// the pivot that failed.
+    widest pub(crate) fn cholesky_tiled<T, A>(matrix: &mut [T], reciprocals: &mut [T]) -> Result<(), usize> {
+        in_tiles!(reciprocals.len(), A, factorise::<T>(matrix, reciprocals))
+    }
+}
+
+#[inline(always)]
+fn factorise<T: Real, A: Arithmetic, const TALL: usize>(
+    matrix: &mut [T],
+    reciprocals: &mut [T],
+) -> Result<(), usize> {
+    let n = reciprocals.len();
+    for columns in blocks(n) {
+        let first = columns.start;
+        let (done, rest) = matrix.split_at_mut(first * n);
+        let block = &mut rest[..columns.len() * n];
+        if columns.len() < WIDE {
+            factorise_narrow::<T, A>(block, reciprocals)?;
+            continue;
+        }
+        for start in (first..n).step_by(TALL) {
+            let window = start.min(n - TALL);
+            let mut tile = [[T::ZERO; TALL]; WIDE];
+            accumulate::<T, A, TALL, false>(&mut tile, (done, window), (done, first), n);
+            for (column, tile) in block.chunks_exact_mut(n).zip(&tile) {
+                // Rows above `start` are done, or not in the lower triangle.
+                for (x, &change) in column[start..window + TALL].iter_mut().zip(&tile[start - window..]) {
+                    *x += change;
+                }
+            }
+        }
+        factorise_block::<T, A>(block, first, reciprocals)?;
+    }
+    Ok(())
+}
+
 /// The first columns of Σᵢ gᵢ wᵢ wᵢᵀ, too few for a tile.
 #[inline(always)]
 fn narrow_block<T: Real, A: Arithmetic>(block: &mut [T], weights: &[T], scaled: &[T], n: usize) {
