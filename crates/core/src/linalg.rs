@@ -23,6 +23,9 @@ use crate::tiles::{self, Assembly, SMALLEST_TILED};
 /// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `kernels`.
 const LARGE: usize = 96;
 
+/// The sizes of matrices that tiles are for.
+const TILED: std::ops::Range<usize> = SMALLEST_TILED..LARGE;
+
 /// A factorisation of M that has passed the test of validity, ready to solve M r = s.
 ///
 /// Tied circuits are valid when M is positive definite: the Cholesky factorisation is the test.
@@ -297,7 +300,8 @@ pub(crate) fn why_invalid<T: Real>(parts: Parts<'_, T>, test: Test) -> Test {
 
 /// The product of two matrices, or of their transposes, into `out`.
 pub(crate) fn multiply<T: Real>(out: &mut [T], left: View<'_, T>, right: View<'_, T>) {
-    if (SMALLEST_TILED..LARGE).contains(&left.rows) && !left.transposed && !right.transposed {
+    let plain = !left.transposed && !right.transposed && !left.data.is_empty();
+    if plain && TILED.contains(&left.rows) {
         return tiles::multiply_tiled(out, left.data, right.data, left.rows);
     }
     let (left, right) = (left.as_faer(), right.as_faer());
@@ -338,7 +342,7 @@ impl<T: Real> Matrix<T> {
 /// The product of two matrices, or of their transposes.
 pub(crate) fn product<T: Real>(left: View<'_, T>, right: View<'_, T>) -> Matrix<T> {
     let mut out = Matrix::zeros(left.as_faer().nrows(), right.as_faer().ncols());
-    if left.transposed && out.rows() < LARGE {
+    if left.transposed && TILED.contains(&out.rows()) {
         // The copy costs less than a product that walks along rows.
         let copy = Matrix::from_fn(out.rows(), left.rows, |i, j| left.data[i * left.rows + j]);
         multiply(out.as_mut_slice(), copy.view(), right);
