@@ -1,8 +1,8 @@
 //! Runs the inner loops over columns, fused and vectorised where the processor can.
 //!
 //! A loop is written once, generic over its number type and over [`Arithmetic`].
-//! [`dispatched!`] compiles it twice: for processors with AVX2 and FMA, where a multiply-add is one
-//! instruction with one rounding, and for all others, where it is a product and a sum.
+//! [`dispatched!`] compiles it for processors with AVX2 and FMA, where a multiply-add is one instruction with one
+//! rounding, and for all others, where it is a product and a sum; some loops also for AVX-512, with the same bits.
 //! Sums run in [`LANES`] interleaved strands whatever the vector width, so that a result does not
 //! depend on how the compiler vectorised it.
 

@@ -3,7 +3,7 @@
 mod progress;
 mod reproduce;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -47,13 +47,22 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// Writes to standard output; whoever has closed it wants no more, which is not a failure.
+fn print(bytes: &[u8]) -> anyhow::Result<End> {
+    match io::stdout().write_all(bytes) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(End::Done),
+    }
+}
+
 /// Does what the command line says: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 pub fn run() -> ExitCode {
     let ended = match Cli::parse().verb {
         Verb::Reproduce(verb) => verb.run(),
         Verb::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut io::stdout());
-            Ok(End::Done)
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut script);
+            print(&script)
         }
     };
     match ended {

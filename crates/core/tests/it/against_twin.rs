@@ -92,3 +92,27 @@ fn offline() {
         assert!(deviation < 1e-9, "{case}: errors {deviation:e}");
     }
 }
+
+/// Tiles, blocks and what is left of them change with every size, up to where the linear-algebra crate takes over.
+#[test]
+fn every_size() {
+    let options = twin::Options { batch: 1, ..bridge::random_options(&mut Pcg64::seed_from_u64(0)) };
+    for n in (1..=48).chain([63, 64, 65, 94, 95, 96, 97]) {
+        let rng = &mut Pcg64::seed_from_u64(n as u64);
+        let circuit = bridge::random_circuit(n, n + n % 3, true, rng);
+        let (start, rules) = (bridge::circuit(&circuit).unwrap(), bridge::rules(&options));
+
+        let (stimuli, mut online) = (normals(3, n, rng), circuit.clone());
+        let (responses, ours) = bridge::online(&start, rules, &stimuli);
+        let expected = twin::online(&mut online, &stimuli, &options);
+        let deviation = farthest(&flat::<f64>(&responses), &flat::<f64>(&expected));
+        let deviation = deviation.max(bridge::difference(&ours, &online));
+        assert!(deviation < 1e-11, "online, n {n}: {deviation:e}");
+
+        let (covariance, mut offline) = (bridge::random_covariance(n, rng), circuit);
+        let ours = bridge::offline(&start, rules, &covariance, 2);
+        twin::offline(&mut offline, &[covariance], &[0], 2, &options);
+        let deviation = bridge::difference(&ours, &offline);
+        assert!(deviation < 1e-11, "offline, n {n}: {deviation:e}");
+    }
+}
