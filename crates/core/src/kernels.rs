@@ -228,7 +228,8 @@ pub(crate) fn add_columns<T: Real, A: Arithmetic, const C: usize>(
     }
 }
 
-/// The weights of one interneuron after a Hebbian step.
+/// The weights of one interneuron after a Hebbian step. A step of few weights waits for the new gain, and makes the
+/// way from there short; a step of many waits for memory, and makes do with fewer operations.
 #[inline(always)]
 pub(crate) fn move_weights<T: Real, A: Arithmetic>(
     out: &mut [T],
@@ -239,15 +240,22 @@ pub(crate) fn move_weights<T: Real, A: Arithmetic>(
     let (out_blocks, out_tail) = out.as_chunks_mut::<LANES>();
     let (blocks, tail) = weights.as_chunks::<LANES>();
     let (own_blocks, own_tail) = correlation.as_chunks::<LANES>();
+    if blocks.is_empty() {
+        for ((out, &weight), &own) in out_tail.iter_mut().zip(tail).zip(own_tail) {
+            *out = step.apply::<A>(weight, own);
+        }
+        return;
+    }
+    let (kept, growth) = (step.kept::<A>(), step.growth);
     for ((out, weights), own) in out_blocks.iter_mut().zip(blocks).zip(own_blocks) {
         let mut moved = *weights;
         for l in 0..LANES {
-            moved[l] = step.apply::<A>(weights[l], own[l]);
+            moved[l] = A::mul_add(kept, weights[l], growth * own[l]);
         }
         *out = moved;
     }
     for ((out, &weight), &own) in out_tail.iter_mut().zip(tail).zip(own_tail) {
-        *out = step.apply::<A>(weight, own);
+        *out = A::mul_add(kept, weight, growth * own);
     }
 }
 
@@ -393,6 +401,20 @@ fn solve_lower_transposed<T: Real, A: Arithmetic>(lower: &[T], reciprocals: &[T]
                 value = A::mul_add(-lower[(first + j) * n + first + i], head[i], value);
             }
             head[j] = value * reciprocals[first + j];
+        }
+    }
+}
+
+dispatched! {
+    /// Σᵢ xᵢ yᵢᵀ for vectors of a few numbers.
+    pub(crate) fn sum_outer_products<T, A>(x: &[T], y: &[T], n: usize, out: &mut [T]) {
+        out.fill(T::ZERO);
+        for (x, y) in x.chunks_exact(n).zip(y.chunks_exact(n)) {
+            for (out, &y) in out.chunks_exact_mut(n).zip(y) {
+                for (out, &x) in out.iter_mut().zip(x) {
+                    *out = A::mul_add(x, y, *out);
+                }
+            }
         }
     }
 }

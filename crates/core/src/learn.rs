@@ -11,7 +11,7 @@ use crate::gains::gain_base;
 use crate::kernels::{Arithmetic, add_columns, column, dispatched, dot, four_dots, move_weights};
 use crate::real::Real;
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
-use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm, with_known_rules};
+use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
 use crate::synapses::HebbianStep;
 
 /// What drives a learning step.
@@ -91,8 +91,7 @@ impl<T: Real> Drive<'_, T> {
 dispatched! {
     /// One learning step from one circuit to the next.
     fn step<T, A>(rules: &Rules<T>, drive: Drive<'_, T>, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-        let rules = *rules;
-        with_known_rules!(rules => step_parts::<T, A>(&rules, drive, from, to));
+        step_parts::<T, A>(rules, drive, from, to);
     }
 }
 

@@ -227,12 +227,17 @@ fn assemble<T: Real>(parts: Parts<'_, T>, scaled: &mut [T], matrix: &mut [T]) {
             *scaled = gain * weight;
         }
     }
-    let scaled = MatRef::from_column_major_slice(scaled, n, k);
-    let listening = MatRef::from_column_major_slice(parts.listening(), n, k).transpose();
-    if parts.feedforward.is_none() && n >= LARGE {
-        lower_product(square(matrix, n), scaled, listening);
+    if n < SMALLEST_TILED {
+        kernels::sum_outer_products(scaled, parts.listening(), n, matrix);
     } else {
-        faer::linalg::matmul::matmul(square(matrix, n), Accum::Replace, scaled, listening, T::ONE, Par::Seq);
+        let scaled = MatRef::from_column_major_slice(scaled, n, k);
+        let listening = MatRef::from_column_major_slice(parts.listening(), n, k).transpose();
+        if parts.feedforward.is_none() && n >= LARGE {
+            lower_product(square(matrix, n), scaled, listening);
+        } else {
+            let out = square(matrix, n);
+            faer::linalg::matmul::matmul(out, Accum::Replace, scaled, listening, T::ONE, Par::Seq);
+        }
     }
     for entry in matrix.iter_mut().step_by(n + 1) {
         *entry += parts.leak;

@@ -21,6 +21,12 @@ impl<T: Real> HebbianStep<T> {
         Self { growth: self.growth * factor, ..self }
     }
 
+    /// What is left of the weights: 1 − η_w gᵢ.
+    #[inline(always)]
+    pub fn kept<A: Arithmetic>(&self) -> T {
+        A::mul_add(-self.rate, self.decay, T::ONE)
+    }
+
     /// One weight after the step. The decay, which in a sequential step arrives last, is multiplied last.
     #[inline(always)]
     pub fn apply<A: Arithmetic>(&self, weight: T, correlation: T) -> T {

@@ -353,9 +353,10 @@ dispatched! {
 #[inline(always)]
 fn product<T: Real, A: Arithmetic, const TALL: usize>(out: &mut [T], left: &[T], right: &[T], n: usize) {
     let inner = left.len() / n;
-    let whole = out.len() / (WIDE * n) * WIDE;
-    for (out, right) in out.chunks_exact_mut(WIDE * n).zip(right.chunks_exact(WIDE * inner)) {
-        let [a, b, c, d] = four_columns(right, inner, 0);
+    for (out, right) in out.chunks_mut(WIDE * n).zip(right.chunks(WIDE * inner)) {
+        let last = right.len() / inner - 1;
+        // A block that is not full computes its last column more than once.
+        let [a, b, c, d] = std::array::from_fn(|j| column(right, inner, j.min(last)));
         for window in windows::<TALL>(0..n, n) {
             let mut tile = [[T::ZERO; TALL]; WIDE];
             for ((((x, &a), &b), &c), &d) in left.chunks_exact(n).zip(a).zip(b).zip(c).zip(d) {
@@ -369,24 +370,4 @@ fn product<T: Real, A: Arithmetic, const TALL: usize>(out: &mut [T], left: &[T],
             store(&tile, out, n, window);
         }
     }
-    for (j, out) in out.chunks_exact_mut(n).enumerate().skip(whole) {
-        combine::<T, A>(out, left, column(right, inner, j));
-    }
-}
-
-/// Σₚ factorₚ xₚ, where xₚ is the p-th of `vectors`.
-#[inline(always)]
-fn combine<T: Real, A: Arithmetic>(out: &mut [T], vectors: &[T], factors: &[T]) {
-    let n = out.len();
-    out.fill(T::ZERO);
-    by_fours!(
-        factors.len(),
-        |first| {
-            let four = std::array::from_fn(|c| factors[first + c]);
-            add_columns::<T, A, 4>(out, four, four_columns(vectors, n, first));
-        },
-        |i| {
-            add_columns::<T, A, 1>(out, [factors[i]], [column(vectors, n, i)]);
-        }
-    );
 }
