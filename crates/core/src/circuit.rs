@@ -272,29 +272,29 @@ impl<T: fmt::Debug> fmt::Debug for Circuit<T> {
 
 /// A circuit's numbers as the kernels see them: weights of one interneuron after another.
 #[derive(Clone, Copy)]
-pub(crate) struct Parts<'a, V> {
+pub(crate) struct Parts<'a, T> {
     pub neurons: usize,
-    pub feedback: &'a [V],
-    pub feedforward: Option<&'a [V]>,
-    pub gains: &'a [V],
-    pub multipliers: &'a [V],
-    pub leak: V,
+    pub feedback: &'a [T],
+    pub feedforward: Option<&'a [T]>,
+    pub gains: &'a [T],
+    pub multipliers: &'a [T],
+    pub leak: T,
 }
 
-impl<'a, V> Parts<'a, V> {
+impl<'a, T> Parts<'a, T> {
     /// The weights that interneurons listen through: W_rn, or W when tied.
     #[inline(always)]
-    pub fn listening(&self) -> &'a [V] {
+    pub fn listening(&self) -> &'a [T] {
         self.feedforward.unwrap_or(self.feedback)
     }
 }
 
 /// The numbers of a circuit that learning writes.
-pub(crate) struct PartsMut<'a, V> {
-    pub feedback: &'a mut [V],
-    pub feedforward: Option<&'a mut [V]>,
-    pub gains: &'a mut [V],
-    pub multipliers: &'a mut [V],
+pub(crate) struct PartsMut<'a, T> {
+    pub feedback: &'a mut [T],
+    pub feedforward: Option<&'a mut [T]>,
+    pub gains: &'a mut [T],
+    pub multipliers: &'a mut [T],
 }
 
 /// The number of rows of `neurons` numbers in a block of `length` numbers.

@@ -61,43 +61,43 @@ impl Arithmetic for Separate {
 /// Compiles a loop for each kind of processor and picks one when it is called: with AVX2 and FMA, or without;
 /// loops marked `widest` also with the registers of AVX-512, which shorter loops cannot fill.
 macro_rules! dispatched {
-    (@level $features:literal $arithmetic:ident $name:ident<T $(, $other:ident: $bound:path)*>($($arg:ident: $type:ty),*) $(-> $result:ty)?) => {
+    (@level $features:literal $arithmetic:ident $name:ident<T>($($arg:ident: $type:ty),*) $(-> $result:ty)?) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
         #[allow(clippy::too_many_arguments)]
-        fn $name<T: $crate::real::Real $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? {
-            body::<T, $crate::kernels::$arithmetic $(, $other)*>($($arg),*)
+        fn $name<T: $crate::real::Real>($($arg: $type),*) $(-> $result)? {
+            body::<T, $crate::kernels::$arithmetic>($($arg),*)
         }
     };
-    (@widest widest, ($($arg:ident: $type:ty),*), $($result:ty)?, $($other:ident: $bound:path),*) => {
+    (@widest widest, ($($arg:ident: $type:ty),*), $($result:ty)?) => {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            dispatched!(@level "avx512f" FusedWidest widest<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
+            dispatched!(@level "avx512f" FusedWidest widest<T>($($arg: $type),*) $(-> $result)?);
             // SAFETY: the processor has just been seen to have this feature.
-            return unsafe { widest::<T $(, $other)*>($($arg),*) };
+            return unsafe { widest::<T>($($arg),*) };
         }
     };
     (@widest , $($rest:tt)*) => {};
-    ($(#[$meta:meta])* $($level:ident)? => $vis:vis fn $name:ident<T, A $(, $other:ident: $bound:path)*>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+    ($(#[$meta:meta])* $($level:ident)? => $vis:vis fn $name:ident<T, A>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$meta])*
         #[allow(unsafe_code, clippy::too_many_arguments)]
-        $vis fn $name<T: $crate::real::Real $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? {
+        $vis fn $name<T: $crate::real::Real>($($arg: $type),*) $(-> $result)? {
             #[inline(always)]
             #[allow(clippy::too_many_arguments)]
-            fn body<T: $crate::real::Real, A: $crate::kernels::Arithmetic $(, $other: $bound)*>($($arg: $type),*) $(-> $result)? $body
+            fn body<T: $crate::real::Real, A: $crate::kernels::Arithmetic>($($arg: $type),*) $(-> $result)? $body
 
-            dispatched!(@widest $($level)?, ($($arg: $type),*), $($result)?, $($other: $bound),*);
+            dispatched!(@widest $($level)?, ($($arg: $type),*), $($result)?);
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                dispatched!(@level "avx2,fma" Fused wide<T $(, $other: $bound)*>($($arg: $type),*) $(-> $result)?);
+                dispatched!(@level "avx2,fma" Fused wide<T>($($arg: $type),*) $(-> $result)?);
                 // SAFETY: the processor has just been seen to have both features.
-                return unsafe { wide::<T $(, $other)*>($($arg),*) };
+                return unsafe { wide::<T>($($arg),*) };
             }
             // The other wide architecture always fuses.
             #[cfg(target_arch = "aarch64")]
-            return body::<T, $crate::kernels::Fused $(, $other)*>($($arg),*);
+            return body::<T, $crate::kernels::Fused>($($arg),*);
             #[cfg(not(target_arch = "aarch64"))]
-            body::<T, $crate::kernels::Separate $(, $other)*>($($arg),*)
+            body::<T, $crate::kernels::Separate>($($arg),*)
         }
     };
     ($(#[$meta:meta])* widest $vis:vis fn $($rest:tt)*) => { dispatched! { $(#[$meta])* widest => $vis fn $($rest)* } };

@@ -73,8 +73,9 @@ impl<T: Real> Drive<'_, T> {
             Self::Batch { responses, inputs } => {
                 let samples = responses.len() / out.len();
                 let interneurons = inputs.len() / samples;
+                let kept = step.kept::<A>();
                 for (out, &w) in out.iter_mut().zip(weights) {
-                    *out = A::mul_add(-step.rate * w, step.decay, w);
+                    *out = kept * w;
                 }
                 let share = step.growth / T::from_f64(samples as f64);
                 for (r, z) in responses.chunks_exact(out.len()).zip(inputs.chunks_exact(interneurons)) {

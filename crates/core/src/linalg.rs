@@ -20,7 +20,7 @@ use crate::pair::{PairFactor, factorise_pair, solve_pair};
 use crate::real::Real;
 use crate::tiles::{self, Assembly, SMALLEST_TILED};
 
-/// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `kernels`.
+/// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `tiles`.
 const LARGE: usize = 96;
 
 /// The sizes of matrices that tiles are for.

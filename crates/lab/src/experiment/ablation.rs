@@ -106,7 +106,7 @@ impl Experiment for Ablation {
     }
 
     fn run(&self, task: &Task) -> Result<Value> {
-        Ok(serde_json::to_value(Outcome::of(self.train(task))?)?)
+        Outcome::record(self.train(task))
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {

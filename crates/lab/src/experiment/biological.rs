@@ -78,7 +78,7 @@ impl Experiment for Biological {
         let spec = &self.spec.variants[&task.variant];
         let pair = Pair { spec, scale: self.scale, draws: self.draws };
         let run = pair.run(task, self.probed(spec), &|circuit, _| asymmetry(circuit.synapses()));
-        Ok(serde_json::to_value(Outcome::of(run)?)?)
+        Outcome::record(run)
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {

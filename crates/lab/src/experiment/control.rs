@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::images::{Images, ImagesSpec, all_images, describe_all, fingerprint_all};
-use super::online::columns;
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
-use super::trial::TrialSpec;
+use super::trial::{TrialRun, TrialSpec};
 use super::{Experiment, Figure, Records, Summary, Task};
 
 /// The spec of the control.
@@ -38,14 +37,6 @@ pub struct Control {
     controls: BTreeMap<String, Split>,
     scale: Scale,
     draws: Draws,
-}
-
-/// What one start gives.
-#[derive(Serialize, Deserialize)]
-struct Run {
-    train: f64,
-    test: f64,
-    synapses: Option<Vec<Vec<f64>>>,
 }
 
 #[derive(Serialize)]
@@ -75,13 +66,12 @@ impl Control {
         Ok(Self { spec, images, controls, scale: setting.scale, draws })
     }
 
-    fn learn(&self, task: &Task) -> leukos::Result<Run> {
+    fn learn(&self, task: &Task) -> leukos::Result<TrialRun> {
         let variant = &task.variant;
         let split = if task.case == CONTROL { &self.controls[variant] } else { &self.images[variant].split };
         let training = &self.spec.variants[variant].training;
         let trial = training.run(split, split.train.neurons(), (self.scale, self.draws), task)?;
-        let synapses = task.is_shown().then(|| columns(&trial.synapses));
-        Ok(Run { train: trial.train, test: trial.test, synapses })
+        Ok(trial.kept(task))
     }
 }
 
@@ -106,14 +96,14 @@ impl Experiment for Control {
     }
 
     fn run(&self, task: &Task) -> Result<Value> {
-        Ok(serde_json::to_value(Outcome::of(self.learn(task))?)?)
+        Outcome::record(self.learn(task))
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {
         let mut summary = Summary::default();
         for name in self.spec.variants.keys() {
-            let natural: Starts<Run> = records.starts(name, NATURAL)?;
-            let control: Starts<Run> = records.starts(name, CONTROL)?;
+            let natural: Starts<TrialRun> = records.starts(name, NATURAL)?;
+            let control: Starts<TrialRun> = records.starts(name, CONTROL)?;
             let numbers = Numbers {
                 seeds: natural.len(),
                 natural_train: natural.statistic(|run| run.train),

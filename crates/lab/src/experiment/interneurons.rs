@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::images::{Images, ImagesSpec, all_images, describe_all, fingerprint_all};
-use super::online::columns;
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
-use super::trial::TrialSpec;
+use super::trial::{TrialRun, TrialSpec};
 use super::{Experiment, Figure, Records, Summary, Task};
 
 /// The spec of the sweep over K.
@@ -45,14 +44,6 @@ pub struct Interneurons {
     images: BTreeMap<String, Images>,
     scale: Scale,
     draws: Draws,
-}
-
-/// What one start gives.
-#[derive(Serialize, Deserialize)]
-struct Run {
-    train: f64,
-    test: f64,
-    synapses: Option<Vec<Vec<f64>>>,
 }
 
 #[derive(Serialize)]
@@ -94,16 +85,6 @@ impl Interneurons {
         )?;
         Ok(Self { spec, images, scale: setting.scale, draws: setting.draws(Figure::Interneurons) })
     }
-
-    fn learn(&self, task: &Task) -> Result<Outcome<Run>> {
-        let (sweep, images) = (&self.spec.variants[&task.variant], &self.images[&task.variant]);
-        let trial = sweep.training.run(&images.split, task.case.parse()?, (self.scale, self.draws), task);
-        Outcome::of(trial.map(|trial| Run {
-            train: trial.train,
-            test: trial.test,
-            synapses: task.is_shown().then(|| columns(&trial.synapses)),
-        }))
-    }
 }
 
 impl Experiment for Interneurons {
@@ -127,7 +108,9 @@ impl Experiment for Interneurons {
     }
 
     fn run(&self, task: &Task) -> Result<Value> {
-        Ok(serde_json::to_value(self.learn(task)?)?)
+        let (sweep, images) = (&self.spec.variants[&task.variant], &self.images[&task.variant]);
+        let trial = sweep.training.run(&images.split, task.case.parse()?, (self.scale, self.draws), task);
+        Outcome::record(trial.map(|trial| trial.kept(task)))
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {
@@ -139,7 +122,7 @@ impl Experiment for Interneurons {
             let starts = k
                 .iter()
                 .map(|k| records.starts(name, &k.to_string()))
-                .collect::<Result<Vec<Starts<Run>>>>()?;
+                .collect::<Result<Vec<Starts<TrialRun>>>>()?;
             let synapses =
                 starts.iter().map(|starts| starts.shown(|run| run.synapses.as_ref())).collect::<Vec<_>>();
             let panels = json!({ "patch": images.patch, "k": k, "synapses": synapses });

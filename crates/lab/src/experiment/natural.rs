@@ -180,7 +180,7 @@ impl Experiment for Natural {
     }
 
     fn run(&self, task: &Task) -> Result<Value> {
-        Ok(serde_json::to_value(Outcome::of(self.learn(task))?)?)
+        Outcome::record(self.learn(task))
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {

@@ -95,7 +95,7 @@ impl Experiment for OneDimensional {
     }
 
     fn run(&self, task: &Task) -> Result<Value> {
-        Ok(serde_json::to_value(Outcome::of(self.learn(task))?)?)
+        Outcome::record(self.learn(task))
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {

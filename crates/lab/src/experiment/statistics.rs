@@ -1,6 +1,7 @@
 //! Sums up runs: medians, means and spreads over starts, with failures and divergences counted.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,12 +18,19 @@ pub enum Outcome<R> {
 
 impl<R> Outcome<R> {
     /// Keeps divergence as an outcome and passes other errors on.
-    pub fn of(run: leukos::Result<R>) -> anyhow::Result<Self> {
+    fn of(run: leukos::Result<R>) -> anyhow::Result<Self> {
         match run {
             Ok(run) => Ok(Self::Finished(run)),
             Err(leukos::Error::Diverged(diverged)) => Ok(Self::Diverged { step: diverged.step }),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl<R: Serialize> Outcome<R> {
+    /// How a run ended, as a record to keep.
+    pub fn record(run: leukos::Result<R>) -> anyhow::Result<Value> {
+        Ok(serde_json::to_value(Self::of(run)?)?)
     }
 }
 

@@ -51,7 +51,7 @@ impl Experiment for Synthetic {
         let pair = Pair { spec, scale: self.scale, draws: self.draws };
         let aligned = |circuit: &Circuit, axes: &Matrix| distance(circuit, axes).unwrap_or(f64::NAN);
         let run = pair.run(task, spec.probed(self.scale), &aligned);
-        Ok(serde_json::to_value(Outcome::of(run)?)?)
+        Outcome::record(run)
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {

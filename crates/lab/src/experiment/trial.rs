@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 use super::offline::{InitialColumns, Learning, mean};
+use super::online::columns;
 use super::plan::Draws;
 use super::spec::{Scale, Scaled};
 
@@ -25,6 +26,23 @@ pub struct Trial {
     /// The mean error over the contexts learned from, and over those kept back, after the gains have adapted.
     pub train: f64,
     pub test: f64,
+}
+
+/// What is kept of it.
+#[derive(Serialize, Deserialize)]
+pub struct TrialRun {
+    pub train: f64,
+    pub test: f64,
+    /// The synapses of the start that is drawn.
+    pub synapses: Option<Vec<Vec<f64>>>,
+}
+
+impl Trial {
+    /// What to keep of a task's trial.
+    pub fn kept(&self, task: &Task) -> TrialRun {
+        let synapses = task.is_shown().then(|| columns(&self.synapses));
+        TrialRun { train: self.train, test: self.test, synapses }
+    }
 }
 
 impl TrialSpec {
