@@ -27,6 +27,7 @@ mod linalg;
 mod matrix;
 mod metrics;
 pub mod models;
+mod moments;
 mod nested_objective;
 mod objective;
 mod observe;
@@ -45,6 +46,7 @@ mod synapse_learning;
 mod synapses;
 mod tiles;
 mod trust_region;
+mod whitener;
 mod whitening_meter;
 
 pub use alignment::{align, basis_distance, basis_match};
@@ -55,6 +57,7 @@ pub use error::{Diverged, Error, Result, Test};
 pub use gains::{Membership, least_squares_gains, membership};
 pub use matrix::Matrix;
 pub use metrics::{asymmetry, definiteness, log_whitening_error, whitening_error};
+pub use moments::Moments;
 pub use objective::{gap, gradient, objective, sample_objective};
 pub use observe::{Every, Observer, Shown, Step};
 pub use offline::{Offline, OfflineGains};
@@ -65,6 +68,10 @@ pub use responses::Solver;
 pub use rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
 pub use running_error::RunningError;
 pub use synapse_learning::{LearningProgress, LearningState, SynapseLearner};
+pub use whitener::{
+    BadSamples, Exclusion, GainPrior, GuardCounts, SampleCounts, Span, TimeConstants, TrainingRule,
+    TrainingSynapses, Whitener, WhitenerSettings, WhitenerStatus, WhitenerTraining,
+};
 pub use whitening_meter::WhiteningMeter;
 
 /// Compiles and runs the code in README.md.

@@ -1,0 +1,168 @@
+//! Sums up samples into means and covariances that can be merged.
+
+use crate::circuit::require_rows;
+use crate::error::{Error, Result};
+use crate::kernels::{add_scaled, all_finite};
+use crate::linalg::{View, multiply};
+use crate::matrix::Matrix;
+use crate::metrics::require_symmetric;
+use crate::real::Real;
+
+/// Count, mean and co-moments Σ (s − mean)(s − mean)ᵀ of samples.
+///
+/// Parts of a stream can be summed up apart and merged (Chan, Golub and LeVeque 1983): any split gives the same to
+/// rounding, and the same bits as long as it is the same split. Samples with a number that is not finite are counted
+/// and left out.
+///
+/// ```
+/// use leukos::Moments;
+///
+/// let mut moments = Moments::new(1);
+/// moments.update(&[1.0, 2.0, f64::NAN])?;
+/// let mut rest = Moments::new(1);
+/// rest.update(&[6.0])?;
+/// moments.merge(&rest)?;
+/// assert_eq!((moments.count(), moments.bad()), (3, 1));
+/// assert_eq!(moments.mean(), [3.0]);
+/// assert!((moments.covariance()?[(0, 0)] - 14.0 / 3.0).abs() < 1e-12);
+/// # Ok::<(), leukos::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    count: u64,
+    bad: u64,
+    mean: Vec<f64>,
+    comoments: Matrix,
+}
+
+/// How many samples are centred and multiplied together.
+const BLOCK: usize = 256;
+
+impl Moments {
+    /// Of no samples of so many channels yet.
+    pub fn new(channels: usize) -> Self {
+        Self { count: 0, bad: 0, mean: vec![0.0; channels], comoments: Matrix::zeros(channels, channels) }
+    }
+
+    /// Of so many samples that are known only by their covariance, with mean zero.
+    ///
+    /// # Errors
+    /// When the covariance is not finite and symmetric, or there are no samples.
+    pub fn of_covariance(covariance: &Matrix, count: u64) -> Result<Self> {
+        require_symmetric("covariance", covariance)?;
+        if count == 0 {
+            return Err(Error::shape("samples", "at least one", "none"));
+        }
+        let n = covariance.rows();
+        let comoments = Matrix::from_fn(n, n, |i, j| covariance[(i, j)] * count as f64);
+        Ok(Self { count, bad: 0, mean: vec![0.0; n], comoments })
+    }
+
+    /// The number of channels.
+    pub fn channels(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// The number of samples summed up.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The number of samples left out.
+    pub fn bad(&self) -> u64 {
+        self.bad
+    }
+
+    /// The mean; zero without samples.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Σ (s − mean)(s − mean)ᵀ.
+    pub fn comoments(&self) -> &Matrix {
+        &self.comoments
+    }
+
+    /// The covariance about the mean, Σ (s − mean)(s − mean)ᵀ / count.
+    ///
+    /// # Errors
+    /// When there are no samples, or a number has run over.
+    pub fn covariance(&self) -> Result<Matrix> {
+        if self.count == 0 {
+            return Err(Error::shape("samples", "at least one without NaN or infinity", "none"));
+        }
+        let n = self.channels();
+        let covariance = Matrix::from_fn(n, n, |i, j| self.comoments[(i, j)] / self.count as f64);
+        covariance.require_finite("covariance")?;
+        Ok(covariance)
+    }
+
+    /// Takes in rows of samples.
+    ///
+    /// # Errors
+    /// When `samples` is not a whole number of rows.
+    pub fn update<T: Real>(&mut self, samples: &[T]) -> Result<()> {
+        let n = self.channels();
+        if n == 0 {
+            return Err(Error::shape("channels", "at least one", "none"));
+        }
+        require_rows("samples", samples.len(), n)?;
+        let mut block = Vec::with_capacity(n * BLOCK);
+        for samples in samples.chunks(n * BLOCK) {
+            block.clear();
+            for row in samples.chunks_exact(n) {
+                if all_finite(row) {
+                    block.extend(row.iter().map(|s| s.to_f64()));
+                } else {
+                    self.bad += 1;
+                }
+            }
+            if !block.is_empty() {
+                self.merge(&Self::of_block(&mut block, n))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The moments of some finite rows, which are centred in place.
+    fn of_block(rows: &mut [f64], n: usize) -> Self {
+        let count = rows.len() / n;
+        let mut mean = vec![0.0; n];
+        for row in rows.chunks_exact(n) {
+            add_scaled(&mut mean, 1.0 / count as f64, row);
+        }
+        for row in rows.chunks_exact_mut(n) {
+            add_scaled(row, -1.0, &mean);
+        }
+        let mut comoments = Matrix::zeros(n, n);
+        multiply(comoments.as_mut_slice(), View::of(rows, n), View::of(rows, n).transposed());
+        Self { count: count as u64, bad: 0, mean, comoments }
+    }
+
+    /// Takes in what another has summed up.
+    ///
+    /// # Errors
+    /// When it has another number of channels.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        let n = self.channels();
+        if other.channels() != n {
+            let (expected, found) = (format!("{n} channels"), format!("{} channels", other.channels()));
+            return Err(Error::shape("moments", expected, found));
+        }
+        self.bad += other.bad;
+        if other.count == 0 {
+            return Ok(());
+        }
+        let total = (self.count + other.count) as f64;
+        let share = other.count as f64 / total;
+        let weight = self.count as f64 * share;
+        let difference: Vec<f64> = other.mean.iter().zip(&self.mean).map(|(own, mean)| own - mean).collect();
+        add_scaled(self.comoments.as_mut_slice(), 1.0, other.comoments.as_slice());
+        for (j, &factor) in difference.iter().enumerate() {
+            add_scaled(self.comoments.column_mut(j), weight * factor, &difference);
+        }
+        add_scaled(&mut self.mean, share, &difference);
+        self.count += other.count;
+        Ok(())
+    }
+}

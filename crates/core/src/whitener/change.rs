@@ -1,0 +1,70 @@
+//! Notices that the context has changed, from the interneurons alone.
+//!
+//! Where the gains have come to rest, E\[zᵢ²\] = 1 for every interneuron, however well W suits the context. So a short
+//! average of zᵢ² that leaves 1 more than it usually does tells of a new context. What is usual is measured: in
+//! autocorrelated or heavy-tailed input short averages scatter more.
+
+use crate::real::Real;
+
+/// Compares short averages of zᵢ² with 1.
+pub(super) struct Change {
+    /// Short averages of zᵢ².
+    pub averages: Vec<f64>,
+    /// The usual distance of all of them from 1, in units of what independent Gaussian samples would show.
+    pub usual: f64,
+    /// Samples since the last change.
+    pub seen: u64,
+    /// For how many samples what is usual is remembered.
+    memory: f64,
+}
+
+/// The number of samples that a short average remembers.
+const SHORT: f64 = 50.0;
+/// After a change the averages settle for so many samples before another one can be seen.
+const SETTLING: u64 = 200;
+/// By how many standard deviations of its own the distance must exceed what is usual.
+const DEVIATIONS: f64 = 8.0;
+/// A single square counts as this at most.
+const LARGEST_SQUARE: f64 = 25.0;
+
+impl Change {
+    pub fn new(interneurons: usize, time_constant: f64) -> Self {
+        let memory = (10.0 * time_constant).max(10.0 * SETTLING as f64);
+        Self { averages: vec![1.0; interneurons], usual: 1.0, seen: 0, memory }
+    }
+
+    /// Takes in the inputs of the interneurons. Returns whether the context seems to have changed.
+    pub fn see<T: Real>(&mut self, z: &[T]) -> bool {
+        if z.is_empty() {
+            return false;
+        }
+        self.seen += 1;
+        let rate = 1.0 / SHORT;
+        let mut distance = 0.0;
+        for (average, z) in self.averages.iter_mut().zip(z) {
+            let square = (z.to_f64() * z.to_f64()).min(LARGEST_SQUARE);
+            *average += rate * (square - *average);
+            distance += (*average - 1.0) * (*average - 1.0);
+        }
+        if self.seen <= SETTLING {
+            return false;
+        }
+        let k = z.len() as f64;
+        // The variance of an average of squares of independent Gaussian numbers is 2 rate/(2 − rate).
+        let distance = distance / k * (2.0 - rate) / (2.0 * rate);
+        if distance > self.usual * (1.0 + DEVIATIONS * (2.0 / k).sqrt()) {
+            self.restart();
+            return true;
+        }
+        let count = (self.seen - SETTLING) as f64;
+        let share = (1.0 / self.memory).max(1.0 / (count + SETTLING as f64));
+        self.usual += share * (distance - self.usual);
+        false
+    }
+
+    /// Begins to watch anew.
+    pub fn restart(&mut self) {
+        self.averages.fill(1.0);
+        self.seen = 0;
+    }
+}

@@ -1,0 +1,192 @@
+//! Watches each channel, and leaves out those that carry nothing until they carry something again.
+
+use super::conditioning::Calibration;
+use crate::real::Real;
+
+/// Why a channel is left out. Its output is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    /// It has stopped varying, or never did.
+    Constant,
+    /// It delivers no usable number.
+    Bad,
+}
+
+/// What is known of every channel.
+pub(super) struct Channels {
+    own: Vec<Channel>,
+    /// For how many rows a channel must have been useless to be left out.
+    pub patience: u64,
+}
+
+#[derive(Clone)]
+struct Channel {
+    /// The value from which it has not moved for `run` rows.
+    reference: f64,
+    run: u64,
+    /// For how many rows in a row it has delivered no usable number.
+    bad_run: u64,
+    exclusion: Option<Exclusion>,
+    /// The variance it had, relative to the scale, when it was left out.
+    variance: f64,
+}
+
+impl Channel {
+    fn revive(&mut self) {
+        *self = Self { exclusion: None, run: 0, variance: 0.0, ..*self };
+    }
+
+    /// Whether a channel that was left out has something to say.
+    fn shows_life(&self, value: f64, index: usize, limits: &Limits<'_>) -> bool {
+        let moves = |tolerance: f64| !((value - self.reference).abs() <= REVIVAL * tolerance);
+        match self.exclusion {
+            None => false,
+            Some(Exclusion::Constant) => limits.admit(value, index) && moves(limits.tolerance),
+            Some(Exclusion::Bad) => limits.admit(value, index),
+        }
+    }
+}
+
+/// What a value must be like to be used.
+pub(super) struct Limits<'a> {
+    /// Values this large are saturated.
+    pub saturation: f64,
+    /// How many scales from the mean a value may lie.
+    pub reach: f64,
+    pub calibration: &'a Calibration,
+    /// What a channel must move by to count as moving.
+    pub tolerance: f64,
+}
+
+impl Limits<'_> {
+    /// A NaN is not admitted.
+    fn admit(&self, value: f64, channel: usize) -> bool {
+        let Calibration { mean, scale } = self.calibration;
+        let within_reach = *scale == 0.0 || (value - mean[channel]).abs() <= self.reach * scale;
+        value.abs() < self.saturation && within_reach
+    }
+}
+
+/// How a row looks before it is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Row {
+    Good,
+    /// The first channel without a usable number.
+    Bad {
+        channel: usize,
+    },
+}
+
+/// The input is silent when no channel has moved for so many rows.
+const SILENT_AFTER: u64 = 10;
+/// An excluded channel comes back when it moves by this many tolerances at once.
+const REVIVAL: f64 = 4.0;
+
+impl Channels {
+    pub fn new(channels: usize, patience: u64) -> Self {
+        let (exclusion, variance) = (None, 0.0);
+        let channel = Channel { reference: f64::NAN, run: 0, bad_run: 0, exclusion, variance };
+        Self { own: vec![channel; channels], patience }
+    }
+
+    pub fn is_live(&self, channel: usize) -> bool {
+        self.own[channel].exclusion.is_none()
+    }
+
+    pub fn live_count(&self) -> usize {
+        self.live().count()
+    }
+
+    pub fn reference(&self, channel: usize) -> f64 {
+        self.own[channel].reference
+    }
+
+    pub fn exclusion(&self, channel: usize) -> Option<Exclusion> {
+        self.own[channel].exclusion
+    }
+
+    fn live(&self) -> impl Iterator<Item = &Channel> {
+        self.own.iter().filter(|channel| channel.exclusion.is_none())
+    }
+
+    /// The variances that excluded channels are thought to have; 0 for the others.
+    pub fn imagined(&self) -> impl Iterator<Item = f64> {
+        self.own.iter().map(|channel| if channel.exclusion.is_some() { channel.variance } else { 0.0 })
+    }
+
+    /// Leaves a channel out that rests at `reference`.
+    pub fn exclude(&mut self, index: usize, why: Exclusion, reference: f64, variance: f64) {
+        let channel = &mut self.own[index];
+        *channel = Channel { reference, exclusion: Some(why), variance, ..*channel };
+    }
+
+    /// Looks at a row before it is used. A channel that shows life takes part again from this row on.
+    /// Returns also how many did.
+    pub fn screen<T: Real>(&mut self, row: &[T], limits: &Limits<'_>) -> (Row, u64) {
+        let (mut verdict, mut revived) = (Row::Good, 0);
+        for (index, (channel, value)) in self.own.iter_mut().zip(row).enumerate() {
+            let value = value.to_f64();
+            if channel.shows_life(value, index, limits) {
+                channel.revive();
+                revived += 1;
+            }
+            if channel.exclusion.is_some() {
+                continue;
+            }
+            let usable = limits.admit(value, index);
+            channel.bad_run = if usable { 0 } else { channel.bad_run + 1 };
+            if !usable && verdict == Row::Good {
+                verdict = Row::Bad { channel: index };
+            }
+        }
+        (verdict, revived)
+    }
+
+    /// Whether this row would bring a channel back.
+    pub fn would_revive<T: Real>(&self, row: &[T], limits: &Limits<'_>) -> bool {
+        let values = self.own.iter().zip(row).enumerate();
+        values.into_iter().any(|(index, (channel, value))| channel.shows_life(value.to_f64(), index, limits))
+    }
+
+    /// Brings back the channels of which `alive` says so. Returns whether there was one.
+    pub fn revive(&mut self, alive: impl Fn(usize) -> bool) -> bool {
+        let mut any = false;
+        for (index, channel) in self.own.iter_mut().enumerate() {
+            if channel.exclusion.is_some() && alive(index) {
+                channel.revive();
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Takes note of a good row. Returns whether the input is silent.
+    pub fn watch<T: Real>(&mut self, row: &[T], tolerance: f64) -> bool {
+        let mut silent = true;
+        for (channel, value) in self.own.iter_mut().zip(row) {
+            if channel.exclusion.is_some() {
+                continue;
+            }
+            let value = value.to_f64();
+            if (value - channel.reference).abs() <= tolerance {
+                channel.run += 1;
+            } else {
+                (channel.reference, channel.run) = (value, 0);
+            }
+            silent &= channel.run >= SILENT_AFTER;
+        }
+        silent
+    }
+
+    /// A channel that has been useless for too long while others were not.
+    pub fn useless(&self) -> Option<(usize, Exclusion)> {
+        let some_move = self.live().any(|channel| channel.run < SILENT_AFTER);
+        let some_deliver = self.live().any(|channel| channel.bad_run == 0);
+        self.own.iter().enumerate().find_map(|(index, channel)| match channel.exclusion {
+            Some(_) => None,
+            None if channel.bad_run >= self.patience && some_deliver => Some((index, Exclusion::Bad)),
+            None if channel.run >= self.patience && some_move => Some((index, Exclusion::Constant)),
+            None => None,
+        })
+    }
+}

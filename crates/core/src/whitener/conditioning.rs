@@ -1,0 +1,134 @@
+//! Centres and scales the input, so that volts and microvolts give the same result.
+
+use super::channels::Channels;
+use crate::real::Real;
+
+/// Where the input lies and how large it is. The circuit sees (s − mean)/scale.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Calibration {
+    pub mean: Vec<f64>,
+    /// σ: the root of the median of |s − mean|²/N; 0 as long as nothing has varied.
+    pub scale: f64,
+}
+
+impl Calibration {
+    /// Writes x = (s − mean)/σ, with zeros for channels that are excluded.
+    pub fn condition<T: Real>(&self, s: &[T], channels: &Channels, x: &mut [T]) {
+        let reciprocal = if self.scale > 0.0 { 1.0 / self.scale } else { 0.0 };
+        for (j, x) in x.iter_mut().enumerate() {
+            let centred = (s[j].to_f64() - self.mean[j]) * reciprocal;
+            *x = if channels.is_live(j) { T::from_f64(centred) } else { T::ZERO };
+        }
+    }
+
+    /// The stimulus s = σx + mean, with the last value of channels that are excluded.
+    pub fn restore<T: Real>(&self, x: &[T], channels: &Channels, s: &mut [T]) {
+        for (j, s) in s.iter_mut().enumerate() {
+            let value = if channels.is_live(j) {
+                self.scale * x[j].to_f64() + self.mean[j]
+            } else {
+                channels.reference(j)
+            };
+            *s = T::from_f64(value);
+        }
+    }
+}
+
+/// Some rows of input, kept to take a mean and a scale from them that a few outliers cannot spoil.
+pub(super) struct Rows {
+    channels: usize,
+    capacity: usize,
+    values: Vec<f64>,
+    /// Where the next row goes once all places are taken.
+    next: usize,
+    scratch: Vec<f64>,
+}
+
+impl Rows {
+    pub fn new(channels: usize, capacity: usize) -> Self {
+        let values = Vec::with_capacity(channels * capacity);
+        Self { channels, capacity, values, next: 0, scratch: Vec::with_capacity(capacity) }
+    }
+
+    /// Keeps a row, in place of the oldest when there is no room.
+    pub fn push<T: Real>(&mut self, row: &[T]) {
+        let row = row.iter().map(|x| x.to_f64());
+        if !self.is_full() {
+            self.values.extend(row);
+            return;
+        }
+        let place = self.next * self.channels;
+        self.values[place..place + self.channels].iter_mut().zip(row).for_each(|(own, x)| *own = x);
+        self.next = (self.next + 1) % self.capacity;
+    }
+
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.next = 0;
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.values.len() == self.capacity * self.channels
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len() / self.channels
+    }
+
+    pub fn row(&self, index: usize) -> &[f64] {
+        &self.values[index * self.channels..(index + 1) * self.channels]
+    }
+
+    /// The last row that came in, unless the ring has gone round.
+    pub fn last(&self) -> Option<&[f64]> {
+        self.values.rchunks_exact(self.channels).next()
+    }
+
+    /// The median of what `of` makes of each row; 0 without rows.
+    pub fn median(&mut self, mut of: impl FnMut(&[f64]) -> f64) -> f64 {
+        self.scratch.clear();
+        self.scratch.extend(self.values.chunks_exact(self.channels).map(&mut of));
+        median(&mut self.scratch)
+    }
+
+    /// The calibration that fits these rows: medians, so that fewer than half of the rows cannot spoil it. Channels
+    /// that are excluded keep their place and do not count.
+    pub fn calibrate(&mut self, channels: &Channels, calibration: &mut Calibration) {
+        for j in 0..self.channels {
+            if channels.is_live(j) {
+                calibration.mean[j] = self.median(|row| row[j]);
+            }
+        }
+        calibration.scale = self.scale_about(channels, &calibration.mean);
+    }
+
+    /// √ of the median of |s − mean|²/N.
+    pub fn scale_about(&mut self, channels: &Channels, mean: &[f64]) -> f64 {
+        let live = channels.live_count().max(1) as f64;
+        let power = |row: &[f64]| {
+            let deviations = row.iter().zip(mean).enumerate().filter(|(j, _)| channels.is_live(*j));
+            deviations.map(|(_, (s, mean))| (s - mean) * (s - mean)).sum::<f64>() / live
+        };
+        self.median(power).sqrt()
+    }
+
+    pub fn values(&self) -> (&[f64], usize) {
+        (&self.values, self.next)
+    }
+
+    /// Puts back what [`Self::values`] gave.
+    pub fn resume(&mut self, values: &[f64], next: usize) {
+        self.values.clear();
+        self.values.extend_from_slice(values);
+        self.next = next;
+    }
+}
+
+/// The upper median; 0 of nothing. Reorders the values.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return 0.0;
+    }
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

@@ -1,0 +1,89 @@
+//! Tells outliers and silence from ordinary samples, and a change for good from a passing one.
+
+/// How a sample compares with what the whitener expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Ordinary,
+    /// So large that it is answered but not learned from.
+    Loud,
+    /// So small that it says nothing.
+    Quiet,
+}
+
+/// Two leaky counters, of loud and of quiet samples.
+pub(super) struct Surprise {
+    pub limit: f64,
+    /// How full a counter must be for a change to count as one for good.
+    pub patience: u64,
+    pub loud: u64,
+    pub quiet: u64,
+    /// For how many samples more large ones are learned from, because the whitener has given in.
+    pub yielding: u64,
+}
+
+/// What an ordinary sample takes off the counters.
+const RELIEF: u64 = 4;
+/// After how many surprising samples a former calibration is tried.
+pub(super) const TRY_FORMER_AFTER: u64 = 20;
+
+impl Surprise {
+    pub fn new(limit: f64, patience: u64) -> Self {
+        Self { limit, patience, loud: 0, quiet: 0, yielding: 0 }
+    }
+
+    /// Whether a power, relative to the one expected, is within the limits.
+    pub fn is_ordinary(&self, power: f64) -> bool {
+        power < self.limit * self.limit && power * self.limit * self.limit > 1.0
+    }
+
+    /// Judges a response by |r|²/N, which is 1 on average.
+    pub fn judge(&mut self, power: f64) -> Level {
+        let level = match power {
+            power if self.is_ordinary(power) => Level::Ordinary,
+            power if power < 1.0 => Level::Quiet,
+            _ => Level::Loud,
+        };
+        match level {
+            Level::Ordinary => {
+                self.loud = self.loud.saturating_sub(RELIEF);
+                self.quiet = self.quiet.saturating_sub(RELIEF);
+            }
+            Level::Loud => self.loud += 1,
+            Level::Quiet => self.quiet += 1,
+        }
+        level
+    }
+
+    /// Whether such a sample is learned from: an ordinary one, or a loud one after giving in.
+    pub fn learns_from(&mut self, level: Level) -> bool {
+        let yielding = self.yielding > 0;
+        self.yielding = self.yielding.saturating_sub(1);
+        level == Level::Ordinary || yielding && level == Level::Loud
+    }
+
+    /// Whether nothing surprising is going on.
+    pub fn is_calm(&self) -> bool {
+        self.loud == 0 && self.quiet == 0
+    }
+
+    /// Whether it is time to see if a former calibration explains what is coming in.
+    pub fn suggests_former(&self) -> bool {
+        self.loud.max(self.quiet) >= TRY_FORMER_AFTER
+    }
+
+    /// Whether the input has changed for good.
+    pub fn is_for_good(&self) -> bool {
+        self.loud.max(self.quiet) >= self.patience
+    }
+
+    /// Forgets the surprise and learns from large samples for a while.
+    pub fn give_in(&mut self) {
+        (self.loud, self.quiet) = (0, 0);
+        self.yielding = self.patience;
+    }
+
+    /// Forgets the surprise.
+    pub fn calm_down(&mut self) {
+        (self.loud, self.quiet, self.yielding) = (0, 0, 0);
+    }
+}

@@ -1,0 +1,239 @@
+//! Trains a whitener on samples or covariances of known contexts.
+
+use std::ops::ControlFlow;
+
+use rand::Rng;
+
+use super::channels::Exclusion;
+use super::settings::WhitenerSettings;
+use super::{GainPrior, Whitener};
+use crate::error::{Error, Result, Test};
+use crate::linalg::{product, symmetric_eigen};
+use crate::matrix::Matrix;
+use crate::metrics::require_symmetric;
+use crate::moments::Moments;
+use crate::optimal_gains::optimal_gains;
+use crate::real::Real;
+use crate::starts;
+use crate::synapse_learning::{LearningProgress, LearningState, SynapseLearner};
+
+/// Where the synapses of a trained whitener come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum TrainingSynapses {
+    /// The eigenvectors of the contexts' mean covariance ([`starts::mean_eigenbasis`]).
+    #[default]
+    Eigenbasis,
+    /// Random orthonormal columns.
+    Random,
+    /// These (N × K).
+    Given(Matrix),
+}
+
+/// Whether the synapses are then fitted to the contexts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrainingRule {
+    /// To the optimum of Eq. (3), where there is more than one context ([`SynapseLearner`]).
+    #[default]
+    Optimal,
+    /// Not at all.
+    None,
+}
+
+/// How to train a whitener.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use leukos::{Moments, Whitener, WhitenerSettings, WhitenerTraining, contexts::stream};
+///
+/// let mut moments = Moments::new(2);
+/// moments.update(&[2.0, 1.0, -2.0, 1.0, 0.5, -1.0, -0.5, -1.0])?;
+/// let training = WhitenerTraining { moments: vec![moments], ..WhitenerTraining::default() };
+/// let settings = WhitenerSettings::default();
+/// let whitener: Whitener = training.fit(settings, &mut stream(0, 0), |_| ControlFlow::Continue(()))?;
+/// let mut response = [0.0; 2];
+/// whitener.whiten_frozen(&[0.0, 1.0], &mut response)?;
+/// assert!((response[1] - 1.0).abs() < 1e-9, "the second channel has variance one already");
+/// # Ok::<(), leukos::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WhitenerTraining {
+    /// What is known of each context.
+    pub moments: Vec<Moments>,
+    /// The number of interneurons; none means as many as there are channels.
+    pub interneurons: Option<usize>,
+    /// Where the synapses come from.
+    pub synapses: TrainingSynapses,
+    /// Whether they are then fitted.
+    pub rule: TrainingRule,
+}
+
+/// What the training set says of the channels and the contexts.
+struct Evidence {
+    mean: Vec<f64>,
+    scale: f64,
+    dead: Vec<bool>,
+    /// The covariances in units of the scale, lifted to the floor.
+    covariances: Vec<Matrix>,
+    pooled: Matrix,
+}
+
+/// Learning the synapses converges in a few dozen iterations; this many are the end of any patience.
+const MOST_ITERATIONS: usize = 500;
+
+impl WhitenerTraining {
+    /// Trains a whitener. `watch` sees every iteration of learning the synapses and may end it.
+    ///
+    /// With one context the gains are the best ones for its covariance. With several the synapses are learned across
+    /// them, the gains that are best in each give the prior, and the gains stand at its mean.
+    ///
+    /// # Errors
+    /// When there is no context, one has no samples, sizes do not match, nothing varies, a setting is out of range, or no gains make
+    /// M positive definite.
+    pub fn fit<T: Real>(
+        &self,
+        settings: WhitenerSettings,
+        rng: &mut (impl Rng + ?Sized),
+        watch: impl FnMut(LearningProgress) -> ControlFlow<()>,
+    ) -> Result<Whitener<T>> {
+        settings.validate()?;
+        let evidence = Evidence::new(&self.moments, settings.floor)?;
+        let start = self.start(&evidence, settings.leak, rng)?;
+        let synapses = self.learned(start, &evidence, settings.leak, watch)?;
+        let gains_for = |covariance: &Matrix| optimal_gains(&synapses, covariance, settings.leak);
+        if evidence.covariances.len() == 1 {
+            let gains = gains_for(&evidence.pooled)?;
+            return evidence.whitener(synapses, gains, settings);
+        }
+        let gains: Vec<Vec<f64>> = evidence.covariances.iter().map(gains_for).collect::<Result<_>>()?;
+        let prior = GainPrior::of(&gains);
+        Ok(evidence.whitener(synapses, prior.mean.clone(), settings)?.with_prior(prior))
+    }
+
+    fn start(&self, evidence: &Evidence, leak: f64, rng: &mut (impl Rng + ?Sized)) -> Result<Matrix> {
+        let n = evidence.mean.len();
+        let k = self.interneurons.unwrap_or(n);
+        match &self.synapses {
+            TrainingSynapses::Eigenbasis => starts::mean_eigenbasis(&evidence.covariances, k, leak, rng),
+            TrainingSynapses::Random => Ok(starts::orthogonal(n, k, rng)),
+            TrainingSynapses::Given(synapses) => {
+                let columns = self.interneurons.unwrap_or(synapses.columns());
+                synapses.require_shape("synapses", n, columns)?;
+                Ok(synapses.clone())
+            }
+        }
+    }
+
+    fn learned(
+        &self,
+        start: Matrix,
+        evidence: &Evidence,
+        leak: f64,
+        mut watch: impl FnMut(LearningProgress) -> ControlFlow<()>,
+    ) -> Result<Matrix> {
+        if self.rule == TrainingRule::None || evidence.covariances.len() == 1 || start.columns() == 0 {
+            return Ok(start);
+        }
+        let covariances = evidence.covariances.clone();
+        let mut learner = SynapseLearner::new(start, covariances, leak, SynapseLearner::GAIN_COST)?;
+        for _ in 0..MOST_ITERATIONS {
+            let progress = learner.advance(1);
+            if watch(progress).is_break() || progress.state != LearningState::Learning {
+                break;
+            }
+        }
+        Ok(learner.synapses().clone())
+    }
+}
+
+impl GainPrior {
+    /// Of the gains of several contexts; the covariance divides by their number.
+    fn of(gains: &[Vec<f64>]) -> Self {
+        let (contexts, k) = (gains.len() as f64, gains.first().map_or(0, Vec::len));
+        let mean: Vec<f64> = (0..k).map(|i| gains.iter().map(|g| g[i]).sum::<f64>() / contexts).collect();
+        let covariance = Matrix::from_fn(k, k, |i, j| {
+            gains.iter().map(|g| (g[i] - mean[i]) * (g[j] - mean[j])).sum::<f64>() / contexts
+        });
+        Self { mean, covariance }
+    }
+}
+
+impl Evidence {
+    fn new(moments: &[Moments], floor: f64) -> Result<Self> {
+        let mut pooled = Moments::new(moments.first().map_or(0, Moments::channels));
+        for moments in moments {
+            pooled.merge(moments)?;
+        }
+        if moments.is_empty() || pooled.channels() == 0 {
+            return Err(Error::shape("contexts", "at least one context with one channel", "none"));
+        }
+        // Contexts count alike, however many samples they have.
+        let covariances: Vec<Matrix> = moments.iter().map(Moments::covariance).collect::<Result<_>>()?;
+        let n = pooled.channels();
+        let variances: Vec<f64> = (0..n)
+            .map(|j| covariances.iter().map(|c| c[(j, j)]).sum::<f64>() / covariances.len() as f64)
+            .collect();
+        let (scale, dead) = scale_and_dead(&variances, floor)?;
+        let normalise = |covariance: &Matrix| lifted(&normalised(covariance, scale, &dead), floor);
+        Ok(Self {
+            mean: pooled.mean().to_vec(),
+            covariances: covariances.iter().map(normalise).collect::<Result<_>>()?,
+            pooled: normalise(&pooled.covariance()?)?,
+            scale,
+            dead,
+        })
+    }
+
+    fn whitener<T: Real>(
+        self,
+        synapses: Matrix,
+        gains: Vec<f64>,
+        settings: WhitenerSettings,
+    ) -> Result<Whitener<T>> {
+        let mut whitener =
+            Whitener::assemble(synapses, gains, settings)?.calibrated(self.mean.clone(), self.scale);
+        for (channel, _) in self.dead.iter().enumerate().filter(|(_, dead)| **dead) {
+            whitener.channels.exclude(channel, Exclusion::Constant, self.mean[channel], 1.0);
+        }
+        whitener.imagine_absent();
+        Ok(whitener)
+    }
+}
+
+/// The root of the mean variance of the channels that vary, and which do not.
+fn scale_and_dead(variances: &[f64], floor: f64) -> Result<(f64, Vec<bool>)> {
+    let mean = variances.iter().sum::<f64>() / variances.len() as f64;
+    if !(mean > 0.0 && mean.is_finite()) {
+        let expected = "samples of which at least one channel varies within the range of its precision";
+        return Err(Error::OutOfRange { argument: "samples".into(), expected, found: mean });
+    }
+    let dead: Vec<bool> = variances.iter().map(|&variance| variance <= floor * floor * mean).collect();
+    let live = dead.iter().filter(|dead| !**dead).count() as f64;
+    Ok(((mean * variances.len() as f64 / live).sqrt(), dead))
+}
+
+/// In units of the scale; a dead channel is taken to be an ordinary one that is on its own.
+fn normalised(covariance: &Matrix, scale: f64, dead: &[bool]) -> Matrix {
+    Matrix::from_fn(dead.len(), dead.len(), |i, j| match (dead[i] || dead[j], i == j) {
+        (true, true) => 1.0,
+        (true, false) => 0.0,
+        (false, _) => covariance[(i, j)] / scale / scale,
+    })
+}
+
+/// The same covariance with every eigenvalue at the square of the floor or above.
+fn lifted(covariance: &Matrix, floor: f64) -> Result<Matrix> {
+    let (n, least) = (covariance.rows(), floor * floor);
+    require_symmetric("covariance", covariance)?;
+    let failed = Error::NotPositiveDefinite {
+        argument: "covariance".into(),
+        expected: "a matrix with eigenvectors",
+        test: Test::Overflow,
+    };
+    let (values, vectors) = symmetric_eigen(covariance).ok_or(failed)?;
+    if values.iter().all(|&value| value >= least) {
+        return Ok(covariance.clone());
+    }
+    let scaled = Matrix::from_fn(n, n, |i, j| vectors[(i, j)] * values[j].max(least));
+    let lifted = product(scaled.view(), vectors.view().transposed());
+    Ok(Matrix::from_fn(n, n, |i, j| (lifted[(i, j)] + lifted[(j, i)]) / 2.0))
+}
