@@ -88,6 +88,12 @@ pub enum Error {
         /// Which test says so.
         test: Test,
     },
+    /// The bytes of a model file are not what a whitener would have written.
+    #[error("model file: {problem}")]
+    ModelFile {
+        /// Which part of the file, what was expected there and what came.
+        problem: String,
+    },
     /// A run left the set of valid circuits.
     #[error(transparent)]
     Diverged(#[from] Box<Diverged>),

@@ -8,6 +8,7 @@ use crate::metrics::largest;
 use crate::real::Real;
 
 /// Room for symmetric matrices of one size.
+#[derive(Clone)]
 pub(crate) struct ExtremeEigenvalues {
     /// The matrix, column after column, of which less and less is left.
     left: Vec<f64>,

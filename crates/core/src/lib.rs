@@ -9,6 +9,8 @@
 //! [`SynapseLearner`] finds the synapses that are best for contexts whose covariances are known.
 
 mod alignment;
+#[cfg(feature = "model-file")]
+mod archive;
 mod assignment;
 mod bases;
 mod central_path;
@@ -26,6 +28,8 @@ mod learn;
 mod linalg;
 mod matrix;
 mod metrics;
+#[cfg(feature = "model-file")]
+mod model_file;
 pub mod models;
 mod moments;
 mod nested_objective;
@@ -57,6 +61,8 @@ pub use error::{Diverged, Error, Result, Test};
 pub use gains::{Membership, least_squares_gains, membership};
 pub use matrix::Matrix;
 pub use metrics::{asymmetry, definiteness, log_whitening_error, whitening_error};
+#[cfg(feature = "model-file")]
+pub use model_file::{Model, Precision};
 pub use moments::Moments;
 pub use objective::{gap, gradient, objective, sample_objective};
 pub use observe::{Every, Observer, Shown, Step};

@@ -1,5 +1,7 @@
 //! Estimates the whitening error of a stream from its responses alone.
 
+#[cfg(feature = "model-file")]
+use crate::archive::{Archive, require};
 use crate::error::{Error, Result, require_finite, require_length};
 use crate::extreme_eigenvalues::ExtremeEigenvalues;
 use crate::linalg::mirror_lower;
@@ -28,6 +30,7 @@ use crate::real::Real;
 /// assert!((error - 1.0).abs() < 0.02, "both variances are 2");
 /// # Ok::<(), leukos::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct RunningError {
     neurons: usize,
     time_constant: f64,
@@ -108,5 +111,22 @@ impl RunningError {
         let weight = if self.weight == 0.0 { 1.0 } else { self.weight };
         let n = self.neurons;
         Matrix::from_fn(n, n, |i, j| self.moments[i.min(j) * n + i.max(j)] / weight)
+    }
+}
+
+#[cfg(feature = "model-file")]
+impl RunningError {
+    /// Visits what has been taken in, under names that begin with `whose`.
+    pub(crate) fn archive<A: Archive>(&mut self, archive: &mut A, whose: &str) -> Result<()> {
+        let Self { neurons, time_constant: _, weight, squares, moments, scaled: _, extremes: _ } = self;
+        archive.value(&format!("{whose}.weight"), weight)?;
+        archive.value(&format!("{whose}.squared_weights"), squares)?;
+        archive.matrix(&format!("{whose}.moments"), (*neurons, *neurons), moments)?;
+        if !A::READS {
+            return Ok(());
+        }
+        let begun = |sum: f64| sum == 0.0 || sum >= 1.0;
+        require(whose, begun(*weight), "a weight of 0, or of 1 or more", *weight)?;
+        require(whose, begun(*squares), "squared weights of 0, or of 1 or more", *squares)
     }
 }

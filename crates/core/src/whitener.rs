@@ -17,6 +17,8 @@
 mod block;
 mod change;
 mod channels;
+#[cfg(feature = "model-file")]
+mod checkpoint;
 mod conditioning;
 mod guarded_circuit;
 mod inverse;
@@ -37,7 +39,7 @@ use self::conditioning::{Calibration, Rows, median};
 use self::guarded_circuit::{GainDrive, Guard, GuardedCircuit, SynapseDrive};
 use self::surprise::{Level, Surprise};
 use crate::circuit::{Circuit, require_rows};
-use crate::error::{Error, Result, require_finite, require_length};
+use crate::error::{Error, Result, require_length};
 use crate::kernels::inner;
 use crate::matrix::Matrix;
 use crate::real::Real;
@@ -60,6 +62,7 @@ use crate::running_error::RunningError;
 /// assert_eq!(whitener.status().samples.seen, 2000);
 /// # Ok::<(), leukos::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Whitener<T: Real = f64> {
     settings: WhitenerSettings,
     pace: TimeConstants,
@@ -97,6 +100,7 @@ pub struct GainPrior {
 }
 
 /// A calibration that may come back, with the gains that belong to it.
+#[derive(Clone)]
 struct Former {
     calibration: Calibration,
     gains: Vec<f64>,
@@ -144,13 +148,18 @@ impl<T: Real> Whitener<T> {
 
     pub(crate) fn assemble(synapses: Matrix, gains: Vec<f64>, settings: WhitenerSettings) -> Result<Self> {
         settings.validate()?;
-        let pace = settings.time_constants()?;
-        let (n, k) = (synapses.rows(), synapses.columns());
         let mut circuit = GuardedCircuit::new(synapses, gains, settings.leak, settings.floor)?;
-        if pace.synapses.is_some() {
+        if settings.synapse_time_constant.is_some() {
             circuit.generalise();
         }
-        circuit.reserve(settings.update_every);
+        circuit.reserve(settings.update_every.min(block::ROOM));
+        Self::around(circuit, settings)
+    }
+
+    /// A whitener that has seen nothing yet.
+    fn around(circuit: GuardedCircuit<T>, settings: WhitenerSettings) -> Result<Self> {
+        let pace = settings.time_constants()?;
+        let (n, k) = (circuit.circuit().neurons(), circuit.circuit().interneurons());
         let patience = (settings.patience * pace.gains).ceil().max(SURPRISING_ROWS as f64) as u64;
         let learns = pace.synapses.is_some();
         let slow = (pace.gains / thinning(n) as f64).max(10.0 * n as f64);
@@ -206,7 +215,8 @@ impl<T: Real> Whitener<T> {
     /// Answers and learns from rows of one block. Returns how many it has taken in.
     fn take_in(&mut self, stimuli: &[T], responses: &mut [T], first: usize) -> Result<usize> {
         let n = self.channels();
-        self.block.begin();
+        self.block.begin(stimuli.len() / n);
+        self.circuit.reserve(stimuli.len() / n);
         let mut outcome = Ok(());
         for (row, s) in stimuli.chunks_exact(n).enumerate() {
             if row > 0 && self.channels.would_revive(s, &self.limits()) {
@@ -436,7 +446,7 @@ impl<T: Real> Whitener<T> {
 
     fn move_mean(&mut self) {
         self.mean_age += self.block.count;
-        let rate = (1.0 / self.pace.mean).max(1.0 / self.mean_age as f64);
+        let rate = (1.0 / self.pace.mean).max(1.0 / self.mean_age as f64).min(1.0 / self.block.count as f64);
         for (mean, sum) in self.calibration.mean.iter_mut().zip(&self.block.sums) {
             *mean += rate * self.calibration.scale * sum;
         }
@@ -601,12 +611,4 @@ fn fill_bad<T: Real>(choice: BadSamples, last: &[T], out: &mut [T]) {
 
 fn thinning(channels: usize) -> usize {
     channels.div_ceil(CHANNELS_PER_THINNING)
-}
-
-/// Checks what a file says about a prior.
-pub(crate) fn require_prior(prior: &GainPrior, interneurons: usize) -> Result<()> {
-    require_length("prior mean", &prior.mean, interneurons, "one for each interneuron")?;
-    require_finite("prior mean", &prior.mean)?;
-    prior.covariance.require_shape("prior covariance", interneurons, interneurons)?;
-    prior.covariance.require_finite("prior covariance")
 }

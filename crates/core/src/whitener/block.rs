@@ -1,9 +1,14 @@
 //! Gathers what the rows of one block have to teach.
 
+#[cfg(feature = "model-file")]
+use crate::archive::{Archive, require, require_all};
+#[cfg(feature = "model-file")]
+use crate::error::Result;
 use crate::kernels::add_scaled;
 use crate::real::Real;
 
 /// The rows of a block as they are answered, and sums over those that count.
+#[derive(Clone)]
 pub(super) struct Block<T> {
     channels: usize,
     interneurons: usize,
@@ -33,8 +38,12 @@ pub(super) struct Block<T> {
 /// A response counts for the synapses as if |r|² were at most this many times N.
 const LARGEST_POWER: f64 = 3.0;
 
+/// Room is made for so many rows; calls with more of them make more, once.
+pub(super) const ROOM: usize = 64;
+
 impl<T: Real> Block<T> {
     pub fn new(channels: usize, interneurons: usize, rows: usize, learns_synapses: bool) -> Self {
+        let rows = rows.min(ROOM);
         let zeros = |length| vec![T::ZERO; length];
         Self {
             channels,
@@ -56,10 +65,16 @@ impl<T: Real> Block<T> {
         }
     }
 
-    /// Begins with the rows of a call.
-    pub fn begin(&mut self) {
+    /// Begins with so many rows of a call.
+    pub fn begin(&mut self, rows: usize) {
         self.taken = 0;
         self.good.clear();
+        if rows * self.channels > self.x.len() {
+            self.good.reserve(rows);
+            self.x.resize(rows * self.channels, T::ZERO);
+            self.r.resize(rows * self.channels, T::ZERO);
+            self.z.resize(rows * self.interneurons, T::ZERO);
+        }
     }
 
     /// The conditioned stimulus and the response at this place.
@@ -111,5 +126,57 @@ impl<T: Real> Block<T> {
     /// The interneuron inputs of the row at this place.
     pub fn inputs(&self, place: usize) -> &[T] {
         &self.z[place * self.interneurons..(place + 1) * self.interneurons]
+    }
+}
+
+#[cfg(feature = "model-file")]
+impl<T: Real> Block<T> {
+    /// Visits the sums so far of a block of so many rows. What belongs to the present call is not part of the state.
+    pub fn archive<A: Archive>(&mut self, archive: &mut A, whole: usize) -> Result<()> {
+        let Self {
+            channels,
+            interneurons,
+            rows,
+            taken: _,
+            good: _,
+            x: _,
+            r: _,
+            z: _,
+            last,
+            count,
+            sums,
+            squares,
+            correlations,
+            weight,
+            mask_changed,
+            scratch: _,
+        } = self;
+        let (n, k) = (*channels, *interneurons);
+        let learned = if correlations.is_empty() { 0 } else { k };
+        archive.value("block.rows", rows)?;
+        archive.value("block.count", count)?;
+        archive.value("block.weight", weight)?;
+        archive.value("block.mask_changed", mask_changed)?;
+        archive.vector("block.last", n, last)?;
+        archive.vector("block.sums", n, sums)?;
+        archive.vector("block.squares", k, squares)?;
+        archive.matrix("block.correlations", (n, learned), correlations)?;
+        if A::READS { self.require_sound(whole) } else { Ok(()) }
+    }
+
+    fn require_sound(&self, whole: usize) -> Result<()> {
+        let Self { rows, count, weight, .. } = self;
+        require("block.rows", *rows < whole, &format!("less than update_every, {whole}"), rows)?;
+        require(
+            "block.count",
+            *count <= *rows as u64,
+            &format!("no more than the {rows} rows of the block"),
+            count,
+        )?;
+        let counted = (0.0..=*count as f64).contains(weight);
+        require("block.weight", counted, &format!("a number from 0 to the count, {count}"), weight)?;
+        let most = 2.0 * *rows as f64 * super::reach::<T>();
+        require_all("block.sums", &self.sums, "sums that so few rows can have", |sum| sum.abs() <= most)?;
+        require_all("block.squares", &self.squares, "squares that are not negative", |square| square >= 0.0)
     }
 }

@@ -4,9 +4,14 @@
 //! average of zᵢ² that leaves 1 more than it usually does tells of a new context. What is usual is measured: in
 //! autocorrelated or heavy-tailed input short averages scatter more.
 
+#[cfg(feature = "model-file")]
+use crate::archive::{Archive, require, require_all};
+#[cfg(feature = "model-file")]
+use crate::error::Result;
 use crate::real::Real;
 
 /// Compares short averages of zᵢ² with 1.
+#[derive(Clone)]
 pub(super) struct Change {
     /// Short averages of zᵢ².
     pub averages: Vec<f64>,
@@ -66,5 +71,21 @@ impl Change {
     pub fn restart(&mut self) {
         self.averages.fill(1.0);
         self.seen = 0;
+    }
+}
+
+#[cfg(feature = "model-file")]
+impl Change {
+    pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
+        let Self { averages, usual, seen, memory: _ } = self;
+        archive.vector("change.averages", averages.len(), averages)?;
+        archive.value("change.usual", usual)?;
+        archive.value("change.seen", seen)?;
+        if !A::READS {
+            return Ok(());
+        }
+        let expected = "averages of squares from 0 to 25";
+        require_all("change.averages", averages, expected, |x| (0.0..=LARGEST_SQUARE).contains(&x))?;
+        require("change.usual", *usual >= 0.0, "a number that is not negative", usual)
     }
 }

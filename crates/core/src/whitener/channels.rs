@@ -1,10 +1,16 @@
 //! Watches each channel, and leaves out those that carry nothing until they carry something again.
 
 use super::conditioning::Calibration;
+#[cfg(feature = "model-file")]
+use crate::archive::{Archive, require};
+#[cfg(feature = "model-file")]
+use crate::error::Result;
 use crate::real::Real;
 
 /// Why a channel is left out. Its output is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(rename_all = "snake_case"))]
 pub enum Exclusion {
     /// It has stopped varying, or never did.
     Constant,
@@ -13,6 +19,7 @@ pub enum Exclusion {
 }
 
 /// What is known of every channel.
+#[derive(Clone)]
 pub(super) struct Channels {
     own: Vec<Channel>,
     /// For how many rows a channel must have been useless to be left out.
@@ -20,8 +27,11 @@ pub(super) struct Channels {
 }
 
 #[derive(Clone)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(deny_unknown_fields))]
 struct Channel {
     /// The value from which it has not moved for `run` rows.
+    #[cfg_attr(feature = "model-file", serde(with = "crate::archive::nan_as_null"))]
     reference: f64,
     run: u64,
     /// For how many rows in a row it has delivered no usable number.
@@ -63,7 +73,7 @@ impl Limits<'_> {
     fn admit(&self, value: f64, channel: usize) -> bool {
         let Calibration { mean, scale } = self.calibration;
         let within_reach = *scale == 0.0 || (value - mean[channel]).abs() <= self.reach * scale;
-        value.abs() < self.saturation && within_reach
+        value.abs() < self.saturation.min(LARGEST) && within_reach
     }
 }
 
@@ -77,6 +87,8 @@ pub(super) enum Row {
     },
 }
 
+/// Beyond this the squares of values could run over.
+pub(super) const LARGEST: f64 = 1e150;
 /// The input is silent when no channel has moved for so many rows.
 const SILENT_AFTER: u64 = 10;
 /// An excluded channel comes back when it moves by this many tolerances at once.
@@ -188,5 +200,24 @@ impl Channels {
             None if channel.run >= self.patience && some_move => Some((index, Exclusion::Constant)),
             None => None,
         })
+    }
+}
+
+#[cfg(feature = "model-file")]
+impl Channels {
+    pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
+        let Self { own, patience: _ } = self;
+        let channels = own.len();
+        archive.value("channels", own)?;
+        if !A::READS {
+            return Ok(());
+        }
+        require("channels", own.len() == channels, &format!("{channels} of them"), own.len())?;
+        require("channels", self.live_count() > 0, "one at least that is not excluded", "none")?;
+        for (index, channel) in self.own.iter().enumerate() {
+            let name = format!("variance of channel {index}");
+            require(&name, channel.variance >= 0.0, "a number that is not negative", channel.variance)?;
+        }
+        Ok(())
     }
 }

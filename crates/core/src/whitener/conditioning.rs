@@ -1,6 +1,12 @@
 //! Centres and scales the input, so that volts and microvolts give the same result.
 
 use super::channels::Channels;
+#[cfg(feature = "model-file")]
+use super::channels::LARGEST;
+#[cfg(feature = "model-file")]
+use crate::archive::{Archive, require, require_all};
+#[cfg(feature = "model-file")]
+use crate::error::Result;
 use crate::real::Real;
 
 /// Where the input lies and how large it is. The circuit sees (s − mean)/scale.
@@ -35,6 +41,7 @@ impl Calibration {
 }
 
 /// Some rows of input, kept to take a mean and a scale from them that a few outliers cannot spoil.
+#[derive(Clone)]
 pub(super) struct Rows {
     channels: usize,
     capacity: usize,
@@ -44,10 +51,14 @@ pub(super) struct Rows {
     scratch: Vec<f64>,
 }
 
+/// Room is made for so many rows at once; where more are wanted it grows with them.
+const ROOM: usize = 256;
+
 impl Rows {
     pub fn new(channels: usize, capacity: usize) -> Self {
-        let values = Vec::with_capacity(channels * capacity);
-        Self { channels, capacity, values, next: 0, scratch: Vec::with_capacity(capacity) }
+        let room = capacity.min(ROOM);
+        let values = Vec::with_capacity(channels * room);
+        Self { channels, capacity, values, next: 0, scratch: Vec::with_capacity(room) }
     }
 
     /// Keeps a row, in place of the oldest when there is no room.
@@ -68,7 +79,7 @@ impl Rows {
     }
 
     pub fn is_full(&self) -> bool {
-        self.values.len() == self.capacity * self.channels
+        self.values.len() / self.channels >= self.capacity
     }
 
     pub fn len(&self) -> usize {
@@ -111,17 +122,6 @@ impl Rows {
         };
         self.median(power).sqrt()
     }
-
-    pub fn values(&self) -> (&[f64], usize) {
-        (&self.values, self.next)
-    }
-
-    /// Puts back what [`Self::values`] gave.
-    pub fn resume(&mut self, values: &[f64], next: usize) {
-        self.values.clear();
-        self.values.extend_from_slice(values);
-        self.next = next;
-    }
 }
 
 /// The upper median; 0 of nothing. Reorders the values.
@@ -131,4 +131,42 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
         return 0.0;
     }
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(feature = "model-file")]
+impl Calibration {
+    /// Visits mean and scale, under names that begin with `whose`.
+    pub fn archive<A: Archive>(&mut self, archive: &mut A, whose: &str) -> Result<()> {
+        let Self { mean, scale } = self;
+        archive.vector(&format!("{whose}mean"), mean.len(), mean)?;
+        archive.value(&format!("{whose}scale"), scale)?;
+        let sound = *scale == 0.0 || *scale > 0.0 && scale.is_normal() && *scale < LARGEST_SCALE;
+        require(&format!("{whose}scale"), !A::READS || sound, "0 or a positive number below 1e155", scale)
+    }
+}
+
+/// What values up to 1e150 can have for a scale.
+#[cfg(feature = "model-file")]
+const LARGEST_SCALE: f64 = 1e155;
+
+#[cfg(feature = "model-file")]
+impl Rows {
+    /// Visits the rows and where the next one goes.
+    pub fn archive<A: Archive>(&mut self, archive: &mut A, whose: &str) -> Result<()> {
+        let Self { channels, capacity, values, next, scratch: _ } = self;
+        let name = format!("{whose}.rows");
+        archive.rows(&name, (*capacity, *channels), values)?;
+        archive.value(&format!("{whose}.next"), next)?;
+        if !A::READS {
+            return Ok(());
+        }
+        require_all(&name, values, "numbers of a size below 1e150", |value| value.abs() < LARGEST)?;
+        let sound = *next == 0 || *next < *capacity && self.is_full();
+        require(
+            &format!("{whose}.next"),
+            sound,
+            "a row that is there, or 0 as long as there is room",
+            self.next,
+        )
+    }
 }

@@ -5,6 +5,10 @@
 //! uᵢ = (η/2)(zᵢ² − ‖wᵢ‖²) has no units, rests where Eq. (7) rests, and falls by η/2 a sample at most.
 //! Aᵢ is followed as if interneurons did not interact, and computed exactly from time to time.
 
+#[cfg(feature = "model-file")]
+mod checkpoint;
+
+use super::reach;
 use crate::circuit::{Circuit, Parts, Synapses};
 use crate::constraints::to_unit_length;
 use crate::error::Result;
@@ -33,6 +37,7 @@ enum Form<T: Real> {
     General(General<T>),
 }
 
+#[derive(Clone)]
 struct Orthonormal<T> {
     /// W by rows.
     rows: Vec<T>,
@@ -83,10 +88,14 @@ pub(super) enum Guard {
     Refused,
 }
 
+/// Synapses are orthonormal if they are so to this many roundings for each neuron.
+const ROUNDING: f64 = 8.0;
 /// A gain may double the standard deviation along its axis in one step, not more.
 const LARGEST_STEP: f64 = std::f64::consts::LN_2;
 /// Aᵢ is computed exactly after this many updates at the latest.
 const REFRESH_EVERY: u32 = 50;
+/// More than this makes no difference to a step.
+const MOST_ABSENT: f64 = 1e100;
 /// How near to the floor, relative to it, M is watched by a factorisation of its own.
 const NEAR_FLOOR: f64 = 100.0;
 
@@ -99,17 +108,12 @@ impl<T: Real> GuardedCircuit<T> {
         let mut synapses = synapses;
         synapses.require_finite("synapses")?;
         crate::spheres::to_unit_columns(&mut synapses)?;
-        let orthonormal = is_orthonormal::<T>(&synapses);
+        let orthonormal = is_orthonormal::<T>(&synapses, ROUNDING);
         let cast = gains.iter().map(|&gain| T::from_f64(gain)).collect();
         let circuit = Circuit::new(Synapses::tied(synapses.cast())?, cast, T::from_f64(leak))?;
         let k = gains.len();
         let form = if orthonormal {
-            Form::Orthonormal(Orthonormal {
-                rows: circuit.synapses().feedback().transpose().as_slice().to_vec(),
-                reciprocals: vec![T::ZERO; k],
-                excesses: vec![T::ZERO; k],
-                mixed: Vec::new(),
-            })
+            Form::Orthonormal(Orthonormal::new(&circuit))
         } else {
             Form::General(General::new(&circuit))
         };
@@ -129,8 +133,11 @@ impl<T: Real> GuardedCircuit<T> {
 
     /// Makes room for answering so many rows at a time.
     pub fn reserve(&mut self, rows: usize) {
-        if let Form::Orthonormal(own) = &mut self.form {
-            own.mixed.resize(rows * self.gains.len(), T::ZERO);
+        let length = rows * self.gains.len();
+        if let Form::Orthonormal(own) = &mut self.form
+            && own.mixed.len() < length
+        {
+            own.mixed.resize(length, T::ZERO);
         }
     }
 
@@ -144,21 +151,6 @@ impl<T: Real> GuardedCircuit<T> {
 
     pub fn sensitivities(&self) -> &[f64] {
         &self.sensitivities
-    }
-
-    /// Puts back followed values that a file has kept, so that a run goes on with the same bits.
-    pub fn resume(&mut self, sensitivities: &[f64], absent: &[f64], age: u32) {
-        self.absent.copy_from_slice(absent);
-        if let Form::General(own) = &mut self.form {
-            self.sensitivities.copy_from_slice(sensitivities);
-            own.age = age;
-        }
-    }
-
-    /// What [`Self::resume`] puts back beside the sensitivities.
-    pub fn followed(&self) -> (&[f64], u32) {
-        let age = if let Form::General(own) = &self.form { own.age } else { 0 };
-        (&self.absent, age)
     }
 
     /// tr M / N.
@@ -213,7 +205,7 @@ impl<T: Real> GuardedCircuit<T> {
         let admitted = match &mut self.form {
             Form::Orthonormal(_) => {
                 let leak = self.circuit.leak().to_f64();
-                gains.iter().all(|gain| leak + gain >= floor)
+                gains.iter().all(|gain| (floor..=reach::<T>()).contains(&(leak + gain)))
             }
             Form::General(own) => {
                 own.next.copy_from(&self.circuit);
@@ -242,8 +234,8 @@ impl<T: Real> GuardedCircuit<T> {
                 Form::Orthonormal(_) => scale * synapses[(j, i)].to_f64(),
                 Form::General(own) => own.images[i * n + j].to_f64(),
             };
-            *absent =
-                (0..n).map(|j| if variances[j] > 0.0 { variances[j] * image(j).powi(2) } else { 0.0 }).sum();
+            let imagined = |j: usize| if variances[j] > 0.0 { variances[j] * image(j).powi(2) } else { 0.0 };
+            *absent = (0..n).map(imagined).sum::<f64>().min(MOST_ABSENT);
         }
     }
 
@@ -259,7 +251,7 @@ impl<T: Real> GuardedCircuit<T> {
         for i in 0..self.gains.len() {
             let (axis, u) = (leak + self.gains[i], self.log_step(drive, i));
             if u > 0.0 || axis > self.floor {
-                let moved = (axis * u.exp()).max(self.floor);
+                let moved = (axis * u.exp()).min(reach::<T>()).max(self.floor);
                 self.gains[i] = moved - leak;
                 self.absent[i] *= (axis / moved).powi(2);
             }
@@ -377,7 +369,36 @@ impl<T: Real> GuardedCircuit<T> {
     }
 }
 
+/// The copy gives the same bits: the factor of M depends on M alone.
+impl<T: Real> Clone for GuardedCircuit<T> {
+    fn clone(&self) -> Self {
+        let form = match &self.form {
+            Form::Orthonormal(own) => Form::Orthonormal(own.clone()),
+            Form::General(own) => {
+                let mut copy = General { age: own.age, ..General::new(&self.circuit) };
+                let _ = copy.factor.update(self.circuit.parts());
+                Form::General(copy)
+            }
+        };
+        Self {
+            circuit: self.circuit.clone(),
+            gains: self.gains.clone(),
+            trial: self.trial.clone(),
+            sensitivities: self.sensitivities.clone(),
+            absent: self.absent.clone(),
+            floor: self.floor,
+            form,
+        }
+    }
+}
+
 impl<T: Real> Orthonormal<T> {
+    fn new(circuit: &Circuit<T>) -> Self {
+        let zeros = || vec![T::ZERO; circuit.interneurons()];
+        let rows = circuit.synapses().feedback().transpose().as_slice().to_vec();
+        Self { rows, reciprocals: zeros(), excesses: zeros(), mixed: Vec::new() }
+    }
+
     /// z = diag(1/m) Wᵀx, and r = W z + (x − W Wᵀx)/α: outside of what the interneurons span M is α.
     fn respond(&mut self, weights: &[T], leak: T, (x, r, z): (&[T], &mut [T], &mut [T])) {
         let k = self.reciprocals.len();
@@ -415,7 +436,8 @@ impl<T: Real> General<T> {
         }
         let parts = self.next.parts();
         let above = |floor: f64| Parts { leak: parts.leak - T::from_f64(floor), ..parts };
-        self.factor.update(parts).is_ok()
+        gains.iter().all(|gain| gain.abs() <= reach::<T>())
+            && self.factor.update(parts).is_ok()
             && floor.is_none_or(|floor| self.margin.update(above(floor)).is_ok())
     }
 
@@ -426,9 +448,10 @@ impl<T: Real> General<T> {
     }
 }
 
-fn is_orthonormal<T: Real>(synapses: &Matrix) -> bool {
+/// Whether columns of unit length are orthogonal, to so many times the rounding of T.
+fn is_orthonormal<T: Real>(synapses: &Matrix, slack: f64) -> bool {
     let (n, k) = (synapses.rows(), synapses.columns());
-    let tolerance = 8.0 * n as f64 * T::EPSILON.to_f64();
+    let tolerance = slack * n as f64 * T::EPSILON.to_f64();
     let orthogonal =
         |i: usize, j: usize| kernels::inner(synapses.column(i), synapses.column(j)).abs() <= tolerance;
     k <= n && (0..k).all(|i| (0..i).all(|j| orthogonal(i, j)))

@@ -4,12 +4,17 @@ use crate::error::{Error, Result, require_positive};
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(rename_all = "snake_case"))]
 pub enum Span {
     /// A number of samples.
     Samples(f64),
     /// Seconds, which [`WhitenerSettings::sample_rate`] turns into samples.
     Seconds(f64),
 }
+
+/// No stretch of time has more samples than can be counted one by one in a double.
+const LONGEST: f64 = 1e15;
 
 impl Span {
     fn samples(self, argument: &'static str, sample_rate: Option<f64>) -> Result<f64> {
@@ -21,10 +26,10 @@ impl Span {
                 return Err(Error::Incompatible { argument: argument.into(), reason });
             }
         };
-        if samples.is_finite() && samples >= 1.0 {
+        if (1.0..=LONGEST).contains(&samples) {
             return Ok(samples);
         }
-        Err(out_of_range(argument, "a time of one sample or more", samples))
+        Err(out_of_range(argument, "a time of 1 to 1e15 samples", samples))
     }
 }
 
@@ -32,6 +37,8 @@ impl Span {
 ///
 /// Such a sample teaches the whitener nothing, is counted, and still has its row in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(rename_all = "snake_case"))]
 pub enum BadSamples {
     /// A row of NaN, so that whoever reads on can tell.
     #[default]
@@ -58,6 +65,8 @@ pub enum BadSamples {
 /// # Ok::<(), leukos::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(deny_unknown_fields))]
 pub struct WhitenerSettings {
     /// Samples a second; needed only where a time is given in seconds.
     pub sample_rate: Option<f64>,

@@ -11,6 +11,8 @@ use crate::real::Real;
 
 /// How many samples there were of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(deny_unknown_fields))]
 pub struct SampleCounts {
     /// Rows taken in, of any kind.
     pub seen: u64,
@@ -36,6 +38,8 @@ pub struct SampleCounts {
 
 /// How often the guard of positive definiteness acted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(deny_unknown_fields))]
 pub struct GuardCounts {
     /// A step was taken without its synapses, or with sensitivities computed anew.
     pub corrected: u64,

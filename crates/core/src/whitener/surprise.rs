@@ -1,5 +1,10 @@
 //! Tells outliers and silence from ordinary samples, and a change for good from a passing one.
 
+#[cfg(feature = "model-file")]
+use crate::archive::{Archive, require};
+#[cfg(feature = "model-file")]
+use crate::error::Result;
+
 /// How a sample compares with what the whitener expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
@@ -11,6 +16,7 @@ pub(super) enum Level {
 }
 
 /// Two leaky counters, of loud and of quiet samples.
+#[derive(Clone)]
 pub(super) struct Surprise {
     pub limit: f64,
     /// How full a counter must be for a change to count as one for good.
@@ -85,5 +91,17 @@ impl Surprise {
     /// Forgets the surprise.
     pub fn calm_down(&mut self) {
         (self.loud, self.quiet, self.yielding) = (0, 0, 0);
+    }
+}
+
+#[cfg(feature = "model-file")]
+impl Surprise {
+    pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
+        let Self { limit: _, patience, loud, quiet, yielding } = self;
+        archive.value("surprise.loud", loud)?;
+        archive.value("surprise.quiet", quiet)?;
+        archive.value("surprise.yielding", yielding)?;
+        let sound = !A::READS || *yielding <= *patience;
+        require("surprise.yielding", sound, &format!("{patience} samples at most"), yielding)
     }
 }

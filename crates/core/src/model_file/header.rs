@@ -1,0 +1,98 @@
+//! Lays out the JSON text in the metadata of a model file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::no_repeats::require_no_repeats;
+use crate::archive::damaged;
+use crate::error::{Error, Result};
+use crate::real::Real;
+use crate::whitener::WhitenerSettings;
+
+/// The only key in the metadata of the file.
+pub(super) const KEY: &str = "leukos";
+/// What sort of file it is.
+pub(super) const FORMAT: &str = "whitener";
+/// Goes up with every change after which this program could not read what it wrote before.
+pub(super) const VERSION: u64 = 1;
+
+/// The precision a whitener runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// `f32`.
+    Single,
+    /// `f64`.
+    Double,
+}
+
+impl Precision {
+    pub(super) fn of<T: Real>() -> Self {
+        if size_of::<T>() == size_of::<f32>() { Self::Single } else { Self::Double }
+    }
+
+    /// The precision that the whitener in a model file ran in.
+    ///
+    /// # Errors
+    /// When the bytes are not a model file of this version.
+    pub fn in_file(bytes: &[u8]) -> Result<Self> {
+        super::reader::Reader::open(bytes).map(|(_, about)| about.precision)
+    }
+}
+
+/// All that is not an array.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    pub format: String,
+    pub version: u64,
+    /// The program that wrote the file, for information.
+    pub written_by: String,
+    pub precision: Precision,
+    pub settings: WhitenerSettings,
+    /// Numbers and switches of the state, by name.
+    pub state: BTreeMap<String, Value>,
+    pub channel_names: Option<Vec<String>>,
+    pub notes: BTreeMap<String, String>,
+}
+
+/// What the header of any version begins to say.
+#[derive(Deserialize)]
+struct Kind {
+    format: String,
+    version: u64,
+}
+
+impl Header {
+    pub fn parse(text: &str) -> Result<Self> {
+        require_no_repeats(text).map_err(|error| unreadable(&error))?;
+        let Kind { format, version } = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        if format != FORMAT {
+            return Err(damaged(format!("expected a file of the format {FORMAT:?}, got {format:?}")));
+        }
+        if version != VERSION {
+            return Err(damaged(format!("its version is {version}; this program reads version {VERSION}")));
+        }
+        let header: Self = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        header.state.iter().try_for_each(|(name, value)| require_countable(name, value))?;
+        Ok(header)
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> Error {
+    damaged(format!("metadata {KEY:?}: {error}"))
+}
+
+/// Counts beyond 2⁵³ come from nowhere, and could run over.
+fn require_countable(name: &str, value: &Value) -> Result<()> {
+    match value {
+        Value::Number(number) if number.as_u64().is_some_and(|count| count > 1 << 53) => {
+            Err(damaged(format!("{name}: expected counts up to 2^53, got {number}")))
+        }
+        Value::Array(values) => values.iter().try_for_each(|value| require_countable(name, value)),
+        Value::Object(values) => values.values().try_for_each(|value| require_countable(name, value)),
+        _ => Ok(()),
+    }
+}

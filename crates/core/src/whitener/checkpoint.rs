@@ -1,0 +1,106 @@
+//! Visits the whole state of a whitener, so that one that has been put away goes on as if it had not.
+
+use super::conditioning::Rows;
+use super::guarded_circuit::GuardedCircuit;
+use super::{Calibration, Former, GainPrior, Whitener, WhitenerSettings};
+use crate::archive::{Archive, require};
+use crate::error::Result;
+use crate::matrix::Matrix;
+use crate::real::Real;
+
+impl<T: Real> Whitener<T> {
+    /// Room for a whitener of N channels and K interneurons, to be read.
+    pub(crate) fn blank(size: (usize, usize), settings: WhitenerSettings) -> Result<Self> {
+        settings.validate()?;
+        Self::around(GuardedCircuit::blank(size, settings.leak, settings.floor)?, settings)
+    }
+
+    /// Visits everything that later output depends on, and what the status shows.
+    pub(crate) fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
+        // Nothing is left out by `..`, so that a new part cannot be forgotten here.
+        let Self {
+            settings,
+            pace: _,
+            circuit,
+            calibration,
+            gathering,
+            surprising,
+            former,
+            channels,
+            surprise,
+            change,
+            block,
+            prior,
+            age,
+            mean_age,
+            adapting,
+            samples,
+            guard,
+            responses,
+            inputs,
+        } = self;
+        let (n, k) = (calibration.mean.len(), circuit.gains().len());
+        circuit.archive(archive)?;
+        calibration.archive(archive, "")?;
+        let rows = || Rows::new(n, settings.calibration);
+        archive.optional("gathering", gathering, rows, |archive, rows| rows.archive(archive, "gathering"))?;
+        surprising.archive(archive, "surprising")?;
+        archive.optional(
+            "former",
+            former,
+            || Former::blank(n, k),
+            |archive, former| former.archive(archive),
+        )?;
+        channels.archive(archive)?;
+        surprise.archive(archive)?;
+        change.archive(archive)?;
+        block.archive(archive, settings.update_every)?;
+        archive.optional("prior", prior, GainPrior::blank, |archive, prior| prior.archive(archive, k))?;
+        archive.value("age", age)?;
+        archive.value("mean_age", mean_age)?;
+        archive.value("adapting", adapting)?;
+        archive.value("samples", samples)?;
+        archive.value("guard", guard)?;
+        responses.archive(archive, "responses")?;
+        inputs.archive(archive, "inputs")?;
+        if A::READS { self.require_calibrated() } else { Ok(()) }
+    }
+
+    fn require_calibrated(&self) -> Result<()> {
+        let (scale, expected) =
+            (self.calibration.scale, "a positive number once nothing is gathered any more");
+        require("scale", self.gathering.is_some() || scale > 0.0, expected, scale)?;
+        let full = self.gathering.as_ref().is_some_and(Rows::is_full);
+        require("gathering.rows", !full, "fewer rows than a calibration takes", "as many")
+    }
+}
+
+impl Former {
+    fn blank(n: usize, k: usize) -> Self {
+        let calibration = Calibration { mean: vec![0.0; n], scale: 0.0 };
+        Self { calibration, gains: vec![0.0; k], power: 0.0 }
+    }
+
+    fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
+        let Self { calibration, gains, power } = self;
+        calibration.archive(archive, "former.")?;
+        archive.vector("former.gains", gains.len(), gains)?;
+        archive.value("former.power", power)?;
+        require("former.power", !A::READS || *power > 0.0, "a positive number", power)
+    }
+}
+
+impl GainPrior {
+    fn blank() -> Self {
+        Self { mean: Vec::new(), covariance: Matrix::zeros(0, 0) }
+    }
+
+    fn archive<A: Archive>(&mut self, archive: &mut A, k: usize) -> Result<()> {
+        let Self { mean, covariance } = self;
+        let mut entries = covariance.as_slice().to_vec();
+        archive.vector("prior.mean", k, mean)?;
+        archive.matrix("prior.covariance", (k, k), &mut entries)?;
+        *covariance = Matrix::from_columns(k, k, entries)?;
+        Ok(())
+    }
+}
