@@ -14,6 +14,10 @@ mod extremes;
 mod golden;
 mod golden_cases;
 mod measures;
+#[cfg(feature = "model-file")]
+mod model_file;
+#[cfg(feature = "model-file")]
+mod model_file_hostile;
 mod natural;
 mod npz;
 mod observers;
