@@ -75,8 +75,14 @@ impl Rows {
         self.values.len() / self.channels
     }
 
-    pub fn row(&self, index: usize) -> &[f64] {
-        &self.values[index * self.channels..(index + 1) * self.channels]
+    /// The latest rows, as many of these as there are, in no particular order.
+    pub fn latest(&self, count: usize) -> impl Iterator<Item = &[f64]> {
+        let rows = self.len();
+        let newest = if self.is_full() { self.next + self.capacity } else { rows };
+        (0..count.min(rows)).map(move |back| {
+            let index = (newest - 1 - back) % self.capacity;
+            &self.values[index * self.channels..(index + 1) * self.channels]
+        })
     }
 
     /// The last row that came in, unless the ring has gone round.
