@@ -87,6 +87,8 @@ pub struct Whitener<T: Real = f64> {
     prior: Option<GainPrior>,
     /// The scale of the first calibration.
     anchor: f64,
+    /// Whether all of M was far larger or smaller than at the start when the last window ended.
+    off_scale: bool,
     /// The sensitivities at the start, when the leak was in proportion.
     sensitivities: Vec<f64>,
     /// Ordinary samples since the whitener last had reason to adapt quickly.
@@ -199,6 +201,7 @@ impl<T: Real> Whitener<T> {
             block: Block::new(n, k, settings.update_every, learns),
             prior: None,
             anchor: 0.0,
+            off_scale: false,
             sensitivities,
             age: 0,
             mean_age: 0,
@@ -273,6 +276,7 @@ impl<T: Real> Whitener<T> {
         let (row, revived) = self.channels.screen(s, &limits);
         if revived > 0 {
             self.samples.revivals += revived;
+            self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
             self.block.mask_changed = true;
         }
         self.samples.seen += 1;
@@ -537,9 +541,13 @@ impl<T: Real> Whitener<T> {
 
     /// Where all of M has grown or shrunk, lets the scale follow, so that the leak keeps its proportion to it.
     fn follow_scale(&mut self) {
-        let ratios = self.circuit.sensitivities().iter().zip(&self.sensitivities).map(|(now, start)| start / now);
-        let (least, most) = ratios.clone().fold((f64::INFINITY, 0.0), |(a, b), x| (f64::min(a, x), f64::max(b, x)));
-        if least <= WIDEST_AXIS && most >= 1.0 / WIDEST_AXIS {
+        let ratios =
+            self.circuit.sensitivities().iter().zip(&self.sensitivities).map(|(now, start)| start / now);
+        let (least, most) =
+            ratios.clone().fold((f64::INFINITY, 0.0), |(a, b), x| (f64::min(a, x), f64::max(b, x)));
+        let off = least > WIDEST_AXIS || most < 1.0 / WIDEST_AXIS;
+        // For good is what has lasted for a whole window.
+        if !std::mem::replace(&mut self.off_scale, off) || !off {
             return;
         }
         let logs: f64 = ratios.map(f64::ln).sum();
@@ -553,7 +561,11 @@ impl<T: Real> Whitener<T> {
     /// The scale of the first calibration where this one is not far from it: contexts differ in size too.
     fn near_anchor(&self, scale: f64) -> f64 {
         let ratio = scale / self.anchor;
-        if (1.0 / WIDEST_AXIS..=WIDEST_AXIS).contains(&ratio) || !scale.is_normal() { self.anchor } else { scale }
+        if (1.0 / WIDEST_AXIS..=WIDEST_AXIS).contains(&ratio) || !scale.is_normal() {
+            self.anchor
+        } else {
+            scale
+        }
     }
 
     /// Goes back to an earlier calibration or earlier gains if these explain the latest rows.
@@ -602,7 +614,8 @@ impl<T: Real> Whitener<T> {
             squares.iter_mut().zip(&z[..k]).for_each(|(squares, z)| squares.push(z.to_f64() * z.to_f64()));
         }
         let power = median(&mut powers);
-        let mut typical: Vec<f64> = squares.iter_mut().map(|squares| median(squares) / MEDIAN_SQUARE).collect();
+        let mut typical: Vec<f64> =
+            squares.iter_mut().map(|squares| median(squares) / MEDIAN_SQUARE).collect();
         let along_interneurons = if k == 0 { power } else { median(&mut typical) };
         TypicalResponse { power, along_interneurons }
     }

@@ -233,7 +233,9 @@ impl<T: Real> Soak<T> {
             Abuse::Held => self.row.copy_from_slice(&self.held),
             Abuse::Outliers if one_in_a_hundred => self.row.iter_mut().for_each(|s| *s *= 1e6),
             Abuse::Nans if one_in_a_hundred => self.row[channel] = f64::NAN,
-            Abuse::RankOne => self.row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64)),
+            Abuse::RankOne => {
+                self.row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64))
+            }
             Abuse::Decades => self.row.iter_mut().for_each(|s| *s *= factor),
             Abuse::DeadChannel => self.row[channel] = self.held[channel],
             Abuse::NanChannel => self.row[channel] = f64::NAN,
@@ -250,7 +252,8 @@ impl<T: Real> Soak<T> {
         self.whitener.whiten(&self.stimulus, &mut self.output)?;
         let verdict = &mut self.verdict;
         verdict.samples += 1;
-        verdict.indefinite += u64::from(!is_positive_definite(&self.whitener.circuit().inverse_whitening_matrix()));
+        verdict.indefinite +=
+            u64::from(!is_positive_definite(&self.whitener.circuit().inverse_whitening_matrix()));
         let usable = self.stimulus.iter().all(|s| s.is_finite());
         let finite = self.output.iter().all(|r| r.is_finite());
         verdict.not_finite += u64::from(usable && !finite);

@@ -21,7 +21,8 @@ const VICTIMS: [Victim; 8] = [
 ];
 
 /// Not barred: more interneurons than neurons.
-const OVERCOMPLETE: Victim = Victim { channels: 8, interneurons: 16, rule: TrainingRule::Optimal, plastic: false };
+const OVERCOMPLETE: Victim =
+    Victim { channels: 8, interneurons: 16, rule: TrainingRule::Optimal, plastic: false };
 
 fn main() -> leukos::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -56,7 +57,8 @@ fn report(verdict: &Verdict) {
         quantile(&ratios, 0.95),
         quantile(&ratios, 1.0)
     );
-    let times = sorted(verdict.recoveries.iter().filter_map(|(_, time)| time.map(|time| time as f64)).collect());
+    let times =
+        sorted(verdict.recoveries.iter().filter_map(|(_, time)| time.map(|time| time as f64)).collect());
     println!(
         "  time constants until within 1.5 of the twin: median {}, 99 % {}, most {}; later than ten: {:?}",
         quantile(&times, 0.5),

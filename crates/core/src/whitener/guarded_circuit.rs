@@ -8,8 +8,8 @@
 use crate::circuit::{Circuit, Parts, Synapses};
 use crate::constraints::to_unit_length;
 use crate::error::Result;
-use crate::kernels::{self, Arithmetic, add_columns, column, dispatched};
 use crate::gains::least_squares_gains_for_root;
+use crate::kernels::{self, Arithmetic, add_columns, column, dispatched};
 use crate::linalg::{Factor, weighted_gram};
 use crate::matrix::Matrix;
 use crate::real::Real;
@@ -234,7 +234,8 @@ impl<T: Real> GuardedCircuit<T> {
     pub fn rescale(&mut self, factor: f64) -> bool {
         let leak = self.circuit.leak().to_f64();
         if let Form::Orthonormal(_) = self.form {
-            let gains: Vec<f64> = self.gains.iter().map(|gain| ((leak + gain) / factor).max(self.floor) - leak).collect();
+            let gains: Vec<f64> =
+                self.gains.iter().map(|gain| ((leak + gain) / factor).max(self.floor) - leak).collect();
             return self.set_gains(&gains);
         }
         let weights = self.circuit.synapses().feedback().cast();
