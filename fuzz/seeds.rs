@@ -35,6 +35,7 @@ fn settings(learns: bool) -> WhitenerSettings {
         synapse_time_constant: learns.then_some(Span::Samples(300.0)),
         calibration: 8,
         update_every: 3,
+        patience: Some(Span::Samples(64.0)),
         ..WhitenerSettings::default()
     }
 }

@@ -86,13 +86,18 @@ impl RunningError {
     /// The estimated whitening error; `None` before the first response, or when a number ran over. Nothing is
     /// allocated.
     pub fn error(&mut self) -> Option<f64> {
+        Some(distance_from_one(&self.extreme_variances()?))
+    }
+
+    /// The smallest and the largest variance in any direction; `None` as for [`Self::error`]. Nothing is allocated.
+    pub fn extreme_variances(&mut self) -> Option<[f64; 2]> {
         if self.weight == 0.0 {
             return None;
         }
         self.scaled.copy_from_slice(&self.moments);
         self.scaled.iter_mut().for_each(|moment| *moment /= self.weight);
         mirror_lower(&mut self.scaled, self.neurons);
-        Some(distance_from_one(&self.extremes.of(&self.scaled)?))
+        self.extremes.of(&self.scaled)
     }
 
     /// About what white Gaussian responses would show by now: (1 + √γ)² − 1 with γ = N/n, where

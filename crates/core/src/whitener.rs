@@ -22,8 +22,10 @@ mod checkpoint;
 mod conditioning;
 mod guarded_circuit;
 mod inverse;
+mod plasticity;
 mod settings;
 mod status;
+mod stillness;
 mod surprise;
 mod training;
 
@@ -35,9 +37,11 @@ pub use training::{TrainingRule, TrainingSynapses, WhitenerTraining};
 use self::block::Block;
 use self::change::Change;
 use self::channels::{Channels, Limits, Row};
-use self::conditioning::{Calibration, Rows, median};
+use self::conditioning::{Calibration, Rows, is_usable, median};
 use self::guarded_circuit::{GainDrive, Guard, GuardedCircuit, SynapseDrive};
-use self::surprise::{Level, Surprise};
+use self::plasticity::Plasticity;
+use self::stillness::Stillness;
+use self::surprise::{Level, Surprise, TRY_FORMER_AFTER};
 use crate::circuit::{Circuit, require_rows};
 use crate::error::{Error, Result, require_length};
 use crate::kernels::inner;
@@ -70,15 +74,26 @@ pub struct Whitener<T: Real = f64> {
     calibration: Calibration,
     /// Rows gathered for the first calibration; none once that is done.
     gathering: Option<Rows>,
-    /// The latest surprising rows, for the next one.
-    surprising: Rows,
+    /// The latest rows, for the next one.
+    latest: Rows,
     /// What was in force before the last recalibration.
     former: Option<Former>,
     channels: Channels,
     surprise: Surprise,
     change: Change,
+    /// Whether it has seen one in this block.
+    changed: bool,
+    stillness: Stillness,
+    /// None where synapses stand still.
+    plasticity: Option<Plasticity>,
     block: Block<T>,
     prior: Option<GainPrior>,
+    /// The scale of the first calibration.
+    anchor: f64,
+    /// Whether all of M was far larger or smaller than at the start when the last window ended.
+    off_scale: bool,
+    /// The sensitivities at the start, when the leak was in proportion.
+    sensitivities: Vec<f64>,
     /// Ordinary samples since the whitener last had reason to adapt quickly.
     age: u64,
     /// Samples that the running mean stands on.
@@ -104,16 +119,30 @@ pub struct GainPrior {
 struct Former {
     calibration: Calibration,
     gains: Vec<f64>,
-    /// |x|²/N as it was then.
+}
+
+/// Medians over some rows: of |r|²/N, and over interneurons of their own medians of zᵢ², as of a Gaussian variance.
+struct TypicalResponse {
     power: f64,
+    along_interneurons: f64,
 }
 
 /// The first steps have the rate 1/10, and each the rate of a mean of all samples so far, until that is 1/τ.
 const HEAD_START: u64 = 10;
-/// The number of surprising rows that a recalibration is made from.
-const SURPRISING_ROWS: usize = 64;
+/// The number of rows that a recalibration is made from.
+const LATEST_ROWS: usize = 64;
 /// The estimates of covariances take in one row of so many for each 16 channels: they are for people to read.
 const CHANNELS_PER_THINNING: usize = 16;
+/// Synapses learn from this many samples after a change of context on.
+const SETTLED_AFTER: u64 = 100;
+/// By what factor all axes of M may leave those of the start before the scale follows.
+const WIDEST_AXIS: f64 = 4.0;
+/// An earlier state explains the input if the log of |r|²/N is no larger: the factor 9.
+const LARGEST_MISFIT: f64 = 2.2;
+/// It must also explain the input clearly better than the present state.
+const CLEARLY: f64 = 1.0;
+/// After a change of context the mean is taken to stand on so many samples at most.
+const MEAN_AFTER_CHANGE: u64 = 20;
 /// The median of a squared standard normal number.
 const MEDIAN_SQUARE: f64 = 0.4549;
 
@@ -135,6 +164,7 @@ impl<T: Real> Whitener<T> {
     /// A whitener whose mean and scale are known; see [`crate::WhitenerTraining`].
     pub(crate) fn calibrated(mut self, mean: Vec<f64>, scale: f64) -> Self {
         self.calibration = Calibration { mean, scale };
+        self.anchor = scale;
         self.gathering = None;
         self.mean_age = self.pace.mean as u64;
         self
@@ -160,21 +190,27 @@ impl<T: Real> Whitener<T> {
     fn around(circuit: GuardedCircuit<T>, settings: WhitenerSettings) -> Result<Self> {
         let pace = settings.time_constants()?;
         let (n, k) = (circuit.circuit().neurons(), circuit.circuit().interneurons());
-        let patience = (settings.patience * pace.gains).ceil().max(SURPRISING_ROWS as f64) as u64;
-        let learns = pace.synapses.is_some();
+        let patience = pace.patience.ceil().max(LATEST_ROWS as f64) as u64;
+        let (learns, sensitivities) = (pace.synapses.is_some(), circuit.sensitivities().to_vec());
         let slow = (pace.gains / thinning(n) as f64).max(10.0 * n as f64);
         Ok(Self {
             pace,
             circuit,
             calibration: Calibration { mean: vec![0.0; n], scale: 0.0 },
             gathering: Some(Rows::new(n, settings.calibration)),
-            surprising: Rows::new(n, SURPRISING_ROWS),
+            latest: Rows::new(n, LATEST_ROWS),
             former: None,
             channels: Channels::new(n, pace.gains.ceil().max(100.0) as u64),
             surprise: Surprise::new(settings.outlier_limit, patience),
             change: Change::new(k, pace.gains),
+            changed: false,
+            stillness: Stillness::new(n, k, patience),
+            plasticity: pace.synapses.map(|_| Plasticity::new(n, pace.gains)).transpose()?,
             block: Block::new(n, k, settings.update_every, learns),
             prior: None,
+            anchor: 0.0,
+            off_scale: false,
+            sensitivities,
             age: 0,
             mean_age: 0,
             adapting: true,
@@ -249,6 +285,7 @@ impl<T: Real> Whitener<T> {
         let (row, revived) = self.channels.screen(s, &limits);
         if revived > 0 {
             self.samples.revivals += revived;
+            self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
             self.block.mask_changed = true;
         }
         self.samples.seen += 1;
@@ -296,6 +333,7 @@ impl<T: Real> Whitener<T> {
         }
         if self.calibration.scale > 0.0 {
             self.mean_age = rows.len() as u64;
+            self.anchor = self.calibration.scale;
             self.gathering = None;
         } else {
             rows.clear();
@@ -358,16 +396,10 @@ impl<T: Real> Whitener<T> {
             self.samples.silent += 1;
             return;
         }
+        self.watch_variation(s, place);
         let r = &self.block.r[place * n..(place + 1) * n];
         let power = inner(r, r).to_f64() / self.channels.live_count().max(1) as f64;
-        let calm = self.surprise.is_calm();
         let level = self.surprise.judge(power);
-        if level != Level::Ordinary {
-            if calm {
-                self.surprising.clear();
-            }
-            self.surprising.push(s);
-        }
         if self.surprise.learns_from(level) {
             self.note_ordinary(place, power);
         } else if level == Level::Loud {
@@ -377,12 +409,28 @@ impl<T: Real> Whitener<T> {
         }
     }
 
+    /// Keeps the latest rows, and the variance of a long window of them.
+    fn watch_variation(&mut self, s: &[T], place: usize) {
+        self.latest.push(s);
+        if self.stillness.begins() {
+            let power = self.power();
+            self.stillness.begin(self.circuit.gains(), power);
+        }
+        let (x, _) = self.block.row(place);
+        self.stillness.see(x.iter().map(|x| x.to_f64()));
+    }
+
     fn note_ordinary(&mut self, place: usize, power: f64) {
         self.samples.learned += 1;
         self.block.add(place, power);
+        if let Some(plasticity) = &mut self.plasticity {
+            plasticity.see(self.block.row(place).1);
+        }
         if self.change.see(self.block.inputs(place)) {
             self.samples.switches += 1;
             self.age = 0;
+            self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
+            self.changed = true;
         }
         if self.samples.learned.is_multiple_of(thinning(self.channels()) as u64) {
             // A row that ran over is left out of the estimates.
@@ -407,11 +455,18 @@ impl<T: Real> Whitener<T> {
         if self.block.mask_changed {
             self.imagine_absent();
         }
-        if self.surprise.is_for_good() {
-            self.recalibrate();
-        } else if self.surprise.suggests_former() {
-            self.try_former();
+        match self.stillness.verdict() {
+            Some(variance) if self.surprise.is_silence(variance) => {
+                // What the gains have learned from a window without variation is wrong.
+                self.circuit.set_gains(&self.stillness.gains);
+                self.recalibrate();
+            }
+            Some(_) => self.follow_scale(),
+            None if self.surprise.is_for_good() => self.recalibrate(),
+            None if self.surprise.suggests_former() || self.changed => self.try_former(),
+            None => {}
         }
+        self.changed = false;
         if self.block.count > 0 {
             self.move_circuit();
             self.move_mean();
@@ -431,7 +486,7 @@ impl<T: Real> Whitener<T> {
         self.age += count;
         self.block.finish_squares();
         let gains = GainDrive { squares: &self.block.squares, pull: rate * count as f64 };
-        let synapses = self.pace.synapses.map(|time_constant| SynapseDrive {
+        let synapses = self.pace.synapses.filter(|_| self.is_settled()).map(|time_constant| SynapseDrive {
             correlations: &self.block.correlations,
             weight: self.block.weight,
             rate: 1.0 / time_constant,
@@ -444,6 +499,13 @@ impl<T: Real> Whitener<T> {
         }
     }
 
+    /// Whether the responses are white enough to learn synapses from: where a direction is empty, or just changing, the
+    /// correlations tell nothing about what contexts share.
+    fn is_settled(&self) -> bool {
+        let permitted = self.plasticity.as_ref().is_some_and(|plasticity| plasticity.permitted);
+        permitted && self.age >= SETTLED_AFTER && self.channels.live_count() == self.channels()
+    }
+
     fn move_mean(&mut self) {
         self.mean_age += self.block.count;
         let rate = (1.0 / self.pace.mean).max(1.0 / self.mean_age as f64).min(1.0 / self.block.count as f64);
@@ -452,82 +514,125 @@ impl<T: Real> Whitener<T> {
         }
     }
 
-    /// The input has changed for good: takes mean and scale from the latest surprising rows.
+    /// The input has changed for good: takes mean and scale from the latest rows.
     fn recalibrate(&mut self) {
         let before = self.calibration.clone();
         let mut fresh = before.clone();
-        self.surprising.calibrate(&self.channels, &mut fresh);
+        self.latest.calibrate(&self.channels, &mut fresh);
         fresh.scale = before.scale;
-        let factor = self.scale_factor(&fresh);
+        let factor = self.response_to_latest(&fresh, LATEST_ROWS).along_interneurons.sqrt();
         if !(factor > 0.0 && factor.is_finite()) {
             // Nothing varies: silence, however long, is no new scale.
             self.surprise.calm_down();
             return;
         }
-        let (limit, scale) = (self.surprise.limit, before.scale * factor);
-        if !(1.0 / limit..=limit).contains(&factor) && scale.is_normal() {
-            fresh.scale = scale;
+        if !self.surprise.is_ordinary(factor * factor) {
+            fresh.scale = self.near_anchor(before.scale * factor);
         }
-        self.former =
-            Some(Former { calibration: before, gains: self.circuit.gains().to_vec(), power: self.power() });
+        self.former = Some(Former { calibration: before, gains: self.circuit.gains().to_vec() });
+        let power = self.response_to_latest(&fresh, LATEST_ROWS).power;
         self.adopt(fresh);
-        self.surprise.give_in();
-        self.samples.recalibrations += 1;
+        if !self.surprise.is_ordinary(power) {
+            self.surprise.give_in();
+        }
     }
 
     fn adopt(&mut self, calibration: Calibration) {
         self.calibration = calibration;
         self.age = 0;
         self.change.restart();
-        self.mean_age = self.surprising.len() as u64;
+        self.stillness.restart();
+        self.mean_age = self.latest.len() as u64;
         self.block.forget();
+        self.surprise.calm_down();
+        self.samples.recalibrations += 1;
     }
 
-    /// By how much the latest surprising rows are larger than expected, in most directions.
-    fn scale_factor(&mut self, calibration: &Calibration) -> f64 {
+    /// Where all of M has grown or shrunk, lets the scale follow, so that the leak keeps its proportion to it.
+    fn follow_scale(&mut self) {
+        let ratios =
+            self.circuit.sensitivities().iter().zip(&self.sensitivities).map(|(now, start)| start / now);
+        let (least, most) =
+            ratios.clone().fold((f64::INFINITY, 0.0), |(a, b), x| (f64::min(a, x), f64::max(b, x)));
+        let off = least > WIDEST_AXIS || most < 1.0 / WIDEST_AXIS;
+        // For good is what has lasted for a whole window.
+        if !std::mem::replace(&mut self.off_scale, off) || !off {
+            return;
+        }
+        let logs: f64 = ratios.map(f64::ln).sum();
+        let factor = (logs / self.sensitivities.len() as f64).exp();
+        let scale = self.near_anchor(self.calibration.scale * factor);
+        if self.circuit.rescale(scale / self.calibration.scale) {
+            self.adopt(Calibration { scale, ..self.calibration.clone() });
+        }
+    }
+
+    /// The scale of the first calibration where this one is not far from it: contexts differ in size too.
+    fn near_anchor(&self, scale: f64) -> f64 {
+        let ratio = scale / self.anchor;
+        if (1.0 / WIDEST_AXIS..=WIDEST_AXIS).contains(&ratio) || !is_usable(scale) {
+            self.anchor
+        } else {
+            scale
+        }
+    }
+
+    /// Goes back to an earlier calibration or earlier gains if these explain the latest rows.
+    fn try_former(&mut self) {
+        let present = Former { calibration: self.calibration.clone(), gains: self.circuit.gains().to_vec() };
+        let earlier = |gains: &[f64]| Former { gains: gains.to_vec(), ..present.clone() };
+        let candidates = [
+            Some(earlier(&self.stillness.gains)),
+            Some(earlier(&self.stillness.earlier_gains)),
+            self.former.clone(),
+        ];
+        let misfit = |whitener: &mut Self, state: &Former| {
+            let power = whitener.response_to_latest(&state.calibration, TRY_FORMER_AFTER as usize).power;
+            power.ln().abs()
+        };
+        let mut least = (misfit(self, &present) - CLEARLY).min(LARGEST_MISFIT);
+        let mut best = None;
+        for candidate in candidates.into_iter().flatten() {
+            let valid = self.circuit.set_gains(&candidate.gains);
+            let own = misfit(self, &candidate);
+            if valid && own < least {
+                (least, best) = (own, Some(candidate));
+            }
+        }
+        let Some(best) = best else {
+            self.circuit.set_gains(&present.gains);
+            return;
+        };
+        self.circuit.set_gains(&best.gains);
+        self.adopt(best.calibration);
+        self.former = Some(present);
+    }
+
+    /// How large the responses to the latest rows would be.
+    fn response_to_latest(&mut self, calibration: &Calibration, rows: usize) -> TypicalResponse {
         let (n, k) = (self.channels(), self.circuit.gains().len());
-        let rows = self.surprising.len();
-        // One row at a time through the first places of the block's buffers.
-        let mut squares: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); k.max(1)];
-        for row in 0..rows {
-            let s: Vec<T> = self.surprising.row(row).iter().map(|&s| T::from_f64(s)).collect();
+        let mut powers = Vec::with_capacity(rows);
+        let mut squares: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); k];
+        for row in self.latest.latest(rows) {
+            // One row at a time through the first places of the block's buffers.
+            let s: Vec<T> = row.iter().map(|&s| T::from_f64(s)).collect();
             let Block { x, r, z, .. } = &mut self.block;
             calibration.condition(&s, &self.channels, &mut x[..n]);
             self.circuit.respond(&x[..n], &mut r[..n], &mut z[..k]);
-            if k == 0 {
-                squares[0].push(inner(&r[..n], &r[..n]).to_f64() / n as f64 * MEDIAN_SQUARE);
-            }
-            for (squares, z) in squares.iter_mut().zip(&z[..k]) {
-                squares.push(z.to_f64() * z.to_f64());
-            }
+            powers.push(inner(&r[..n], &r[..n]).to_f64() / n as f64);
+            squares.iter_mut().zip(&z[..k]).for_each(|(squares, z)| squares.push(z.to_f64() * z.to_f64()));
         }
+        let power = median(&mut powers);
         let mut typical: Vec<f64> =
             squares.iter_mut().map(|squares| median(squares) / MEDIAN_SQUARE).collect();
-        median(&mut typical).sqrt()
+        let along_interneurons = if k == 0 { power } else { median(&mut typical) };
+        TypicalResponse { power, along_interneurons }
     }
 
     /// E|x|²/N if M whitens: tr M²/N.
     fn power(&self) -> f64 {
         let n = self.channels();
         (0..n).map(|j| self.circuit.implied_variance(j)).sum::<f64>() / n as f64
-    }
-
-    /// Goes back to the calibration before the last one if that explains what comes in.
-    fn try_former(&mut self) {
-        let Some(former) = &self.former else { return };
-        let scale = self.surprising.scale_about(&self.channels, &former.calibration.mean);
-        let power = (scale / former.calibration.scale).powi(2) / former.power;
-        if !self.surprise.is_ordinary(power) {
-            return;
-        }
-        let Some(former) = self.former.take() else { return };
-        let (calibration, gains, power) =
-            (self.calibration.clone(), self.circuit.gains().to_vec(), self.power());
-        self.circuit.set_gains(&former.gains);
-        self.adopt(former.calibration);
-        self.former = Some(Former { calibration, gains, power });
-        self.surprise.calm_down();
-        self.samples.recalibrations += 1;
     }
 
     /// Stops adapting until [`Self::resume`]: rows are answered with mean, gains and synapses as they are.

@@ -27,8 +27,9 @@ pub(super) struct Change {
 const SHORT: f64 = 50.0;
 /// After a change the averages settle for so many samples before another one can be seen.
 const SETTLING: u64 = 200;
-/// By how many standard deviations of its own the distance must exceed what is usual.
-const DEVIATIONS: f64 = 8.0;
+/// A distance counts as a change if chance would exceed it with a probability below e^−12. The bound is that of
+/// Laurent and Massart (2000) for a mean of K squares of standard normal numbers: 1 + 2√(x/K) + 2x/K.
+const IMPROBABLE: f64 = 12.0;
 /// A single square counts as this at most.
 const LARGEST_SQUARE: f64 = 25.0;
 
@@ -57,7 +58,8 @@ impl Change {
         let k = z.len() as f64;
         // The variance of an average of squares of independent Gaussian numbers is 2 rate/(2 − rate).
         let distance = distance / k * (2.0 - rate) / (2.0 * rate);
-        if distance > self.usual * (1.0 + DEVIATIONS * (2.0 / k).sqrt()) {
+        let bound = 1.0 + 2.0 * (IMPROBABLE / k).sqrt() + 2.0 * IMPROBABLE / k;
+        if distance > self.usual * bound {
             self.restart();
             return true;
         }

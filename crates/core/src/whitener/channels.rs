@@ -22,6 +22,8 @@ pub enum Exclusion {
 #[derive(Clone)]
 pub(super) struct Channels {
     own: Vec<Channel>,
+    /// For how many rows nothing at all has changed.
+    still: u64,
     /// For how many rows a channel must have been useless to be left out.
     pub patience: u64,
 }
@@ -34,6 +36,9 @@ struct Channel {
     #[cfg_attr(feature = "model-file", serde(with = "crate::archive::nan_as_null"))]
     reference: f64,
     run: u64,
+    /// Its last value.
+    #[cfg_attr(feature = "model-file", serde(with = "crate::archive::nan_as_null"))]
+    latest: f64,
     /// For how many rows in a row it has delivered no usable number.
     bad_run: u64,
     exclusion: Option<Exclusion>,
@@ -89,16 +94,19 @@ pub(super) enum Row {
 
 /// Beyond this the squares of values could run over.
 pub(super) const LARGEST: f64 = 1e150;
-/// The input is silent when no channel has moved for so many rows.
+/// The input is silent when nothing at all has changed for so many rows.
 const SILENT_AFTER: u64 = 10;
+/// A channel moves if it has done so within so many rows.
+const MOVES_WITHIN: u64 = 10;
 /// An excluded channel comes back when it moves by this many tolerances at once.
 const REVIVAL: f64 = 4.0;
 
 impl Channels {
     pub fn new(channels: usize, patience: u64) -> Self {
         let (exclusion, variance) = (None, 0.0);
-        let channel = Channel { reference: f64::NAN, run: 0, bad_run: 0, exclusion, variance };
-        Self { own: vec![channel; channels], patience }
+        let (reference, latest) = (f64::NAN, f64::NAN);
+        let channel = Channel { reference, run: 0, latest, bad_run: 0, exclusion, variance };
+        Self { own: vec![channel; channels], still: 0, patience }
     }
 
     pub fn is_live(&self, channel: usize) -> bool {
@@ -174,7 +182,7 @@ impl Channels {
 
     /// Takes note of a good row. Returns whether the input is silent.
     pub fn watch<T: Real>(&mut self, row: &[T], tolerance: f64) -> bool {
-        let mut silent = true;
+        let mut still = true;
         for (channel, value) in self.own.iter_mut().zip(row) {
             if channel.exclusion.is_some() {
                 continue;
@@ -185,14 +193,16 @@ impl Channels {
             } else {
                 (channel.reference, channel.run) = (value, 0);
             }
-            silent &= channel.run >= SILENT_AFTER;
+            still &= value == channel.latest;
+            channel.latest = value;
         }
-        silent
+        self.still = if still { self.still + 1 } else { 0 };
+        self.still >= SILENT_AFTER
     }
 
     /// A channel that has been useless for too long while others were not.
     pub fn useless(&self) -> Option<(usize, Exclusion)> {
-        let some_move = self.live().any(|channel| channel.run < SILENT_AFTER);
+        let some_move = self.live().any(|channel| channel.run < MOVES_WITHIN);
         let some_deliver = self.live().any(|channel| channel.bad_run == 0);
         self.own.iter().enumerate().find_map(|(index, channel)| match channel.exclusion {
             Some(_) => None,
@@ -206,9 +216,10 @@ impl Channels {
 #[cfg(feature = "model-file")]
 impl Channels {
     pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
-        let Self { own, patience: _ } = self;
+        let Self { own, still, patience: _ } = self;
         let channels = own.len();
         archive.value("channels", own)?;
+        archive.value("still", still)?;
         if !A::READS {
             return Ok(());
         }

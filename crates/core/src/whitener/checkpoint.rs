@@ -1,6 +1,6 @@
 //! Visits the whole state of a whitener, so that one that has been put away goes on as if it had not.
 
-use super::conditioning::Rows;
+use super::conditioning::{Rows, scale_is_sound};
 use super::guarded_circuit::GuardedCircuit;
 use super::{Calibration, Former, GainPrior, Whitener, WhitenerSettings};
 use crate::archive::{Archive, require};
@@ -24,11 +24,17 @@ impl<T: Real> Whitener<T> {
             circuit,
             calibration,
             gathering,
-            surprising,
+            latest,
             former,
             channels,
             surprise,
             change,
+            changed,
+            stillness,
+            plasticity,
+            anchor,
+            off_scale,
+            sensitivities,
             block,
             prior,
             age,
@@ -44,7 +50,7 @@ impl<T: Real> Whitener<T> {
         calibration.archive(archive, "")?;
         let rows = || Rows::new(n, settings.calibration);
         archive.optional("gathering", gathering, rows, |archive, rows| rows.archive(archive, "gathering"))?;
-        surprising.archive(archive, "surprising")?;
+        latest.archive(archive, "latest")?;
         archive.optional(
             "former",
             former,
@@ -54,6 +60,12 @@ impl<T: Real> Whitener<T> {
         channels.archive(archive)?;
         surprise.archive(archive)?;
         change.archive(archive)?;
+        archive.value("changed", changed)?;
+        stillness.archive(archive)?;
+        plasticity.as_mut().map_or(Ok(()), |plasticity| plasticity.archive(archive))?;
+        archive.value("anchor", anchor)?;
+        archive.value("off_scale", off_scale)?;
+        archive.vector("start.sensitivities", k, sensitivities)?;
         block.archive(archive, settings.update_every)?;
         archive.optional("prior", prior, GainPrior::blank, |archive, prior| prior.archive(archive, k))?;
         archive.value("age", age)?;
@@ -70,6 +82,8 @@ impl<T: Real> Whitener<T> {
         let (scale, expected) =
             (self.calibration.scale, "a positive number once nothing is gathered any more");
         require("scale", self.gathering.is_some() || scale > 0.0, expected, scale)?;
+        let anchored = scale_is_sound(self.anchor) && (self.gathering.is_some() || self.anchor > 0.0);
+        require("anchor", anchored, "a scale", self.anchor)?;
         let full = self.gathering.as_ref().is_some_and(Rows::is_full);
         require("gathering.rows", !full, "fewer rows than a calibration takes", "as many")
     }
@@ -78,15 +92,13 @@ impl<T: Real> Whitener<T> {
 impl Former {
     fn blank(n: usize, k: usize) -> Self {
         let calibration = Calibration { mean: vec![0.0; n], scale: 0.0 };
-        Self { calibration, gains: vec![0.0; k], power: 0.0 }
+        Self { calibration, gains: vec![0.0; k] }
     }
 
     fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
-        let Self { calibration, gains, power } = self;
+        let Self { calibration, gains } = self;
         calibration.archive(archive, "former.")?;
-        archive.vector("former.gains", gains.len(), gains)?;
-        archive.value("former.power", power)?;
-        require("former.power", !A::READS || *power > 0.0, "a positive number", power)
+        archive.vector("former.gains", gains.len(), gains)
     }
 }
 

@@ -86,8 +86,14 @@ impl Rows {
         self.values.len() / self.channels
     }
 
-    pub fn row(&self, index: usize) -> &[f64] {
-        &self.values[index * self.channels..(index + 1) * self.channels]
+    /// The latest rows, as many of these as there are, in no particular order.
+    pub fn latest(&self, count: usize) -> impl Iterator<Item = &[f64]> {
+        let rows = self.len();
+        let newest = if self.is_full() { self.next + self.capacity } else { rows };
+        (0..count.min(rows)).map(move |back| {
+            let index = (newest - 1 - back) % self.capacity;
+            &self.values[index * self.channels..(index + 1) * self.channels]
+        })
     }
 
     /// The last row that came in, unless the ring has gone round.
@@ -140,14 +146,15 @@ impl Calibration {
         let Self { mean, scale } = self;
         archive.vector(&format!("{whose}mean"), mean.len(), mean)?;
         archive.value(&format!("{whose}scale"), scale)?;
-        let sound = *scale == 0.0 || *scale > 0.0 && scale.is_normal() && *scale < LARGEST_SCALE;
+        let sound = scale_is_sound(*scale);
         require(&format!("{whose}scale"), !A::READS || sound, "0 or a positive number below 1e155", scale)
     }
 }
 
-/// What values up to 1e150 can have for a scale.
 #[cfg(feature = "model-file")]
-const LARGEST_SCALE: f64 = 1e155;
+pub(super) fn scale_is_sound(scale: f64) -> bool {
+    scale == 0.0 || scale > 0.0 && is_usable(scale)
+}
 
 #[cfg(feature = "model-file")]
 impl Rows {
@@ -170,3 +177,11 @@ impl Rows {
         )
     }
 }
+
+/// Whether a scale is neither too small nor too large for what values up to 1e150 can have.
+pub(super) fn is_usable(scale: f64) -> bool {
+    scale.is_normal() && scale < LARGEST_SCALE
+}
+
+/// A little more than the largest value, because responses may be smaller than what they answer.
+const LARGEST_SCALE: f64 = 1e155;

@@ -12,8 +12,9 @@ use super::reach;
 use crate::circuit::{Circuit, Parts, Synapses};
 use crate::constraints::to_unit_length;
 use crate::error::Result;
+use crate::gains::least_squares_gains_for_root;
 use crate::kernels::{self, Arithmetic, add_columns, column, dispatched};
-use crate::linalg::Factor;
+use crate::linalg::{Factor, weighted_gram};
 use crate::matrix::Matrix;
 use crate::real::Real;
 
@@ -219,6 +220,21 @@ impl<T: Real> GuardedCircuit<T> {
             self.retreat();
         }
         admitted
+    }
+
+    /// Divides M by a factor, as nearly as the synapses allow. Fails where that is no valid M.
+    pub fn rescale(&mut self, factor: f64) -> bool {
+        let leak = self.circuit.leak().to_f64();
+        if let Form::Orthonormal(_) = self.form {
+            let gains: Vec<f64> =
+                self.gains.iter().map(|gain| ((leak + gain) / factor).max(self.floor) - leak).collect();
+            return self.set_gains(&gains);
+        }
+        let weights = self.circuit.synapses().feedback().cast();
+        let mut target = weighted_gram(&weights, &self.gains, leak);
+        target.as_mut_slice().iter_mut().for_each(|m| *m /= factor);
+        let Ok(gains) = least_squares_gains_for_root(&weights, &target, leak) else { return false };
+        self.set_gains(&gains)
     }
 
     /// What channels that are excluded, each with the variance it is thought to have, would add to E\[zᵢ²\].

@@ -99,10 +99,10 @@ pub struct WhitenerSettings {
     /// one that is as much smaller counts as silence. A smaller limit shields better against artefacts, and mistakes more of a
     /// heavy-tailed signal for them.
     pub outlier_limit: f64,
-    /// For how many time constants (2) the input must have been too large, or too small, until that counts as a
-    /// change for good, and mean and scale are taken anew. Shorter recovers sooner from a change of units and
-    /// gives in sooner to long artefacts.
-    pub patience: f64,
+    /// For how long the input must have been too large, or too small, until that counts as a change for good, and mean
+    /// and scale are taken anew; none means two time constants, and 2000 samples at least. Shorter recovers sooner
+    /// from a change of units and gives in sooner to long artefacts.
+    pub patience: Option<Span>,
     /// The leak α of the circuit, relative to the scale of the input (1). It is what M is where no interneuron
     /// reaches; with K ≥ N it hardly matters.
     pub leak: f64,
@@ -122,7 +122,7 @@ impl Default for WhitenerSettings {
             calibration: 200,
             floor: 1e-3,
             outlier_limit: 30.0,
-            patience: 2.0,
+            patience: None,
             leak: 1.0,
         }
     }
@@ -137,7 +137,12 @@ pub struct TimeConstants {
     pub synapses: Option<f64>,
     /// Of the running mean.
     pub mean: f64,
+    /// How long a change must last to count as one for good.
+    pub patience: f64,
 }
+
+/// Artefacts are seldom longer.
+const LEAST_PATIENCE: f64 = 2000.0;
 
 impl WhitenerSettings {
     /// Checks every number.
@@ -158,7 +163,6 @@ impl WhitenerSettings {
         require("calibration", "8 samples or more", self.calibration as f64, |x| x >= 8.0)?;
         require("floor", "a number from 1e-6 to 0.5", self.floor, |x| (1e-6..=0.5).contains(&x))?;
         require("outlier_limit", "a number from 4 to 1e6", self.outlier_limit, |x| (4.0..=1e6).contains(&x))?;
-        require("patience", "a number from 0.1 to 1e6", self.patience, |x| (0.1..=1e6).contains(&x))?;
         require("leak", "a number from 0 to 1000", self.leak, |x| (0.0..=1000.0).contains(&x))
     }
 
@@ -172,7 +176,13 @@ impl WhitenerSettings {
         let synapses =
             self.synapse_time_constant.map(|span| samples("synapse_time_constant", span)).transpose()?;
         let mean = self.mean_time_constant.map(|span| samples("mean_time_constant", span)).transpose()?;
-        Ok(TimeConstants { gains, synapses, mean: mean.unwrap_or(10.0 * gains) })
+        let patience = self.patience.map(|span| samples("patience", span)).transpose()?;
+        Ok(TimeConstants {
+            gains,
+            synapses,
+            mean: mean.unwrap_or(10.0 * gains),
+            patience: patience.unwrap_or((2.0 * gains).max(LEAST_PATIENCE)),
+        })
     }
 }
 

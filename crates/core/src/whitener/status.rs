@@ -133,7 +133,7 @@ impl fmt::Display for WhitenerStatus {
         self.describe_channels(f)?;
         let GuardCounts { corrected, shortened, refused } = self.guard;
         writeln!(f, "guard         {corrected} steps corrected, {shortened} shortened, {refused} refused")?;
-        let TimeConstants { gains, synapses, mean } = self.time_constants;
+        let TimeConstants { gains, synapses, mean, .. } = self.time_constants;
         write!(f, "time constant {gains} samples for gains, {mean} for the mean, ")?;
         match synapses {
             Some(samples) => write!(f, "{samples} for synapses"),

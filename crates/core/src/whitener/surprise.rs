@@ -27,6 +27,8 @@ pub(super) struct Surprise {
     pub yielding: u64,
 }
 
+/// Gains that may double at every sample need no longer to grow by many decades.
+const YIELDING: u64 = 64;
 /// What an ordinary sample takes off the counters.
 const RELIEF: u64 = 4;
 /// After how many surprising samples a former calibration is tried.
@@ -40,6 +42,11 @@ impl Surprise {
     /// Whether a power, relative to the one expected, is within the limits.
     pub fn is_ordinary(&self, power: f64) -> bool {
         power < self.limit * self.limit && power * self.limit * self.limit > 1.0
+    }
+
+    /// Whether a power is so small that it says nothing.
+    pub fn is_silence(&self, power: f64) -> bool {
+        !(power * self.limit * self.limit > 1.0)
     }
 
     /// Judges a response by |r|²/N, which is 1 on average.
@@ -67,14 +74,10 @@ impl Surprise {
         level == Level::Ordinary || yielding && level == Level::Loud
     }
 
-    /// Whether nothing surprising is going on.
-    pub fn is_calm(&self) -> bool {
-        self.loud == 0 && self.quiet == 0
-    }
-
     /// Whether it is time to see if a former calibration explains what is coming in.
     pub fn suggests_former(&self) -> bool {
-        self.loud.max(self.quiet) >= TRY_FORMER_AFTER
+        let most = self.loud.max(self.quiet);
+        most > 0 && most.is_multiple_of(TRY_FORMER_AFTER)
     }
 
     /// Whether the input has changed for good.
@@ -84,8 +87,8 @@ impl Surprise {
 
     /// Forgets the surprise and learns from large samples for a while.
     pub fn give_in(&mut self) {
-        (self.loud, self.quiet) = (0, 0);
-        self.yielding = self.patience;
+        self.calm_down();
+        self.yielding = YIELDING;
     }
 
     /// Forgets the surprise.

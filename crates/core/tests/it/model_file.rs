@@ -72,6 +72,7 @@ impl Case {
             saturation: Some(1e30),
             update_every: self.update_every,
             calibration: rng.random_range(8..60),
+            patience: Some(Span::Samples(rng.random_range(64.0..200.0))),
             ..WhitenerSettings::default()
         };
         Whitener::new(synapses, settings).unwrap()

@@ -64,6 +64,7 @@ fn settings() -> WhitenerSettings {
         synapse_time_constant: Some(Span::Samples(500.0)),
         update_every: 4,
         calibration: 8,
+        patience: Some(Span::Samples(100.0)),
         ..WhitenerSettings::default()
     }
 }
@@ -208,8 +209,8 @@ fn sizes_that_are_only_claimed_take_no_room() {
     // Tensors without entries may claim any other length.
     assert_refused("synapses: expected the shape [2, 3]", |parts| parts.reshape("synapses", &[claim, 0]));
     assert_refused("mean: expected a vector", |parts| parts.reshape("mean", &[claim, 0]));
-    assert_refused("surprising.rows: expected rows of 2", |parts| {
-        parts.reshape("surprising.rows", &[claim, 0])
+    assert_refused("latest.rows: expected rows of 2", |parts| {
+        parts.reshape("latest.rows", &[claim, 0])
     });
     assert_refused("at least one row", |parts| {
         for (name, shape) in [("mean", vec![0]), ("synapses", vec![0, 3])] {
@@ -235,6 +236,7 @@ fn settings_out_of_range_are_refused() {
         ("strength", json!(1.5)),
         ("leak", json!(-1.0)),
         ("outlier_limit", json!(1e9)),
+        ("patience", json!({"samples": 0.0})),
         ("saturation", json!(-1.0)),
         ("sample_rate", json!(0.0)),
         ("time_constant", json!({"samples": 0.5})),
@@ -257,28 +259,26 @@ fn states_that_no_run_could_reach_are_refused() {
         ("block.count", json!(4)),
         ("block.weight", json!(1e9)),
         ("surprise.yielding", json!(1_u64 << 50)),
-        ("surprise.next", json!(64)),
+        ("latest.next", json!(64)),
         ("circuit.age", json!(50)),
         ("samples", json!(null)),
         ("scale", json!(0.0)),
         ("scale", json!(-1.0)),
         ("scale", json!(1e300)),
         ("former.scale", json!(1e-320)),
-        ("former.power", json!(0.0)),
+        ("stillness.power", json!(-1.0)),
+        ("stillness.squares", json!(-1.0)),
+        ("anchor", json!(0.0)),
         ("change.usual", json!(-0.5)),
-        ("responses", json!(0.5)),
+        ("responses.weight", json!(0.5)),
         ("channels", json!([])),
         ("channels", json!([excluded, excluded])),
         ("gathering", json!(true)),
         ("age", json!((1_u64 << 53) + 1)),
     ] {
-        let entry = match name {
-            "responses" => "responses.weight",
-            "surprise.next" => "surprising.next",
-            other => other,
-        };
-        let named = if name == "surprise.next" { entry } else { name };
-        assert_refused(named, |parts| parts.about["state"][entry] = value.clone());
+        // A weight is named after whose it is.
+        let named = name.trim_end_matches(".weight");
+        assert_refused(named, |parts| parts.about["state"][name] = value.clone());
     }
     for (name, value) in [
         ("gains", 1e200),
@@ -286,7 +286,8 @@ fn states_that_no_run_could_reach_are_refused() {
         ("block.sums", 1e200),
         ("block.squares", -1.0),
         ("change.averages", 26.0),
-        ("surprising.rows", 1e151),
+        ("latest.rows", 1e151),
+        ("stillness.origin", 1e121),
         ("column 0 of synapses", 1.5),
     ] {
         let tensor = name.rsplit(' ').next().unwrap();
