@@ -78,6 +78,9 @@ pub struct Whitener<T: Real = f64> {
     latest: Rows,
     /// What was in force before the last recalibration.
     former: Option<Former>,
+    /// How things stood when the present window of `stillness` began, and when the last complete one did.
+    window_start: Former,
+    settled: Former,
     channels: Channels,
     surprise: Surprise,
     change: Change,
@@ -119,6 +122,19 @@ pub struct GainPrior {
 struct Former {
     calibration: Calibration,
     gains: Vec<f64>,
+}
+
+impl Former {
+    /// One that explains nothing.
+    fn blank(n: usize, k: usize) -> Self {
+        Self { calibration: Calibration { mean: vec![0.0; n], scale: 0.0 }, gains: vec![0.0; k] }
+    }
+
+    fn take(&mut self, calibration: &Calibration, gains: &[f64]) {
+        self.calibration.mean.copy_from_slice(&calibration.mean);
+        self.calibration.scale = calibration.scale;
+        self.gains.copy_from_slice(gains);
+    }
 }
 
 /// Medians over some rows: of |r|²/N, and over interneurons of their own medians of zᵢ², as of a Gaussian variance.
@@ -200,11 +216,13 @@ impl<T: Real> Whitener<T> {
             gathering: Some(Rows::new(n, settings.calibration)),
             latest: Rows::new(n, LATEST_ROWS),
             former: None,
+            window_start: Former::blank(n, k),
+            settled: Former::blank(n, k),
             channels: Channels::new(n, pace.gains.ceil().max(100.0) as u64),
             surprise: Surprise::new(settings.outlier_limit, patience),
             change: Change::new(k, pace.gains),
             changed: false,
-            stillness: Stillness::new(n, k, patience),
+            stillness: Stillness::new(n, patience),
             plasticity: pace.synapses.map(|_| Plasticity::new(n, pace.gains)).transpose()?,
             block: Block::new(n, k, settings.update_every, learns),
             prior: None,
@@ -414,7 +432,8 @@ impl<T: Real> Whitener<T> {
         self.latest.push(s);
         if self.stillness.begins() {
             let power = self.power();
-            self.stillness.begin(self.circuit.gains(), power);
+            self.stillness.begin(power);
+            self.window_start.take(&self.calibration, self.circuit.gains());
         }
         let (x, _) = self.block.row(place);
         self.stillness.see(x.iter().map(|x| x.to_f64()));
@@ -455,10 +474,14 @@ impl<T: Real> Whitener<T> {
         if self.block.mask_changed {
             self.imagine_absent();
         }
-        match self.stillness.verdict() {
+        let verdict = self.stillness.verdict();
+        if verdict.is_some() {
+            std::mem::swap(&mut self.settled, &mut self.window_start);
+        }
+        match verdict {
             Some(variance) if self.surprise.is_silence(variance) => {
                 // What the gains have learned from a window without variation is wrong.
-                self.circuit.set_gains(&self.stillness.gains);
+                self.circuit.set_gains(&self.settled.gains);
                 self.recalibrate();
             }
             Some(_) => self.follow_scale(),
@@ -580,12 +603,7 @@ impl<T: Real> Whitener<T> {
     /// Goes back to an earlier calibration or earlier gains if these explain the latest rows.
     fn try_former(&mut self) {
         let present = Former { calibration: self.calibration.clone(), gains: self.circuit.gains().to_vec() };
-        let earlier = |gains: &[f64]| Former { gains: gains.to_vec(), ..present.clone() };
-        let candidates = [
-            Some(earlier(&self.stillness.gains)),
-            Some(earlier(&self.stillness.earlier_gains)),
-            self.former.clone(),
-        ];
+        let candidates = [Some(self.window_start.clone()), Some(self.settled.clone()), self.former.clone()];
         let misfit = |whitener: &mut Self, state: &Former| {
             let power = whitener.response_to_latest(&state.calibration, TRY_FORMER_AFTER as usize).power;
             power.ln().abs()

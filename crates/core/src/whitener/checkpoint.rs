@@ -2,7 +2,7 @@
 
 use super::conditioning::{Rows, scale_is_sound};
 use super::guarded_circuit::GuardedCircuit;
-use super::{Calibration, Former, GainPrior, Whitener, WhitenerSettings};
+use super::{Former, GainPrior, Whitener, WhitenerSettings};
 use crate::archive::{Archive, require};
 use crate::error::Result;
 use crate::matrix::Matrix;
@@ -26,6 +26,8 @@ impl<T: Real> Whitener<T> {
             gathering,
             latest,
             former,
+            window_start,
+            settled,
             channels,
             surprise,
             change,
@@ -55,8 +57,10 @@ impl<T: Real> Whitener<T> {
             "former",
             former,
             || Former::blank(n, k),
-            |archive, former| former.archive(archive),
+            |archive, former| former.archive(archive, "former"),
         )?;
+        window_start.archive(archive, "window_start")?;
+        settled.archive(archive, "settled")?;
         channels.archive(archive)?;
         surprise.archive(archive)?;
         change.archive(archive)?;
@@ -90,15 +94,10 @@ impl<T: Real> Whitener<T> {
 }
 
 impl Former {
-    fn blank(n: usize, k: usize) -> Self {
-        let calibration = Calibration { mean: vec![0.0; n], scale: 0.0 };
-        Self { calibration, gains: vec![0.0; k] }
-    }
-
-    fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
+    fn archive<A: Archive>(&mut self, archive: &mut A, name: &str) -> Result<()> {
         let Self { calibration, gains } = self;
-        calibration.archive(archive, "former.")?;
-        archive.vector("former.gains", gains.len(), gains)
+        calibration.archive(archive, &format!("{name}."))?;
+        archive.vector(&format!("{name}.gains"), gains.len(), gains)
     }
 }
 

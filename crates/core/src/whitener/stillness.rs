@@ -18,17 +18,14 @@ pub(super) struct Stillness {
     pub origin: Vec<f64>,
     pub sums: Vec<f64>,
     pub squares: f64,
-    /// The gains and the expected power E|x|²/N at the beginning of the window, and the gains at that of the last.
-    pub gains: Vec<f64>,
-    pub earlier_gains: Vec<f64>,
+    /// The expected power E|x|²/N at the beginning of the window.
     pub power: f64,
 }
 
 impl Stillness {
-    pub fn new(channels: usize, interneurons: usize, window: u64) -> Self {
+    pub fn new(channels: usize, window: u64) -> Self {
         let (origin, sums) = (vec![0.0; channels], vec![0.0; channels]);
-        let (gains, earlier_gains) = (vec![0.0; interneurons], vec![0.0; interneurons]);
-        Self { window, seen: 0, origin, sums, squares: 0.0, gains, earlier_gains, power: 0.0 }
+        Self { window, seen: 0, origin, sums, squares: 0.0, power: 0.0 }
     }
 
     /// Whether the next row is the first of a window, which needs to know where things stand.
@@ -36,10 +33,8 @@ impl Stillness {
         self.seen == 0
     }
 
-    /// Begins a window with these gains and this expected power.
-    pub fn begin(&mut self, gains: &[f64], power: f64) {
-        self.earlier_gains.copy_from_slice(if self.power == 0.0 { gains } else { &self.gains });
-        self.gains.copy_from_slice(gains);
+    /// Begins a window with this expected power.
+    pub fn begin(&mut self, power: f64) {
         self.power = power;
         self.sums.fill(0.0);
         self.squares = 0.0;
@@ -70,23 +65,20 @@ impl Stillness {
         Some(about_mean.max(0.0) / count / self.origin.len() as f64 / self.power)
     }
 
-    /// Forgets everything.
+    /// Forgets the window.
     pub fn restart(&mut self) {
         self.seen = 0;
-        self.power = 0.0;
     }
 }
 
 #[cfg(feature = "model-file")]
 impl Stillness {
     pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
-        let Self { window: _, seen, origin, sums, squares, gains, earlier_gains, power } = self;
+        let Self { window: _, seen, origin, sums, squares, power } = self;
         archive.value("stillness.seen", seen)?;
         archive.vector("stillness.origin", origin.len(), origin)?;
         archive.vector("stillness.sums", sums.len(), sums)?;
         archive.value("stillness.squares", squares)?;
-        archive.vector("stillness.gains", gains.len(), gains)?;
-        archive.vector("stillness.earlier_gains", earlier_gains.len(), earlier_gains)?;
         archive.value("stillness.power", power)?;
         if !A::READS {
             return Ok(());

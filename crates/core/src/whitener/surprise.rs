@@ -29,7 +29,7 @@ pub(super) struct Surprise {
 
 /// Gains that may double at every sample need no longer to grow by many decades.
 const YIELDING: u64 = 64;
-/// What an ordinary sample takes off the counters.
+/// What a sample of another kind takes off a counter.
 const RELIEF: u64 = 4;
 /// After how many surprising samples a former calibration is tried.
 pub(super) const TRY_FORMER_AFTER: u64 = 20;
@@ -56,13 +56,8 @@ impl Surprise {
             power if power < 1.0 => Level::Quiet,
             _ => Level::Loud,
         };
-        match level {
-            Level::Ordinary => {
-                self.loud = self.loud.saturating_sub(RELIEF);
-                self.quiet = self.quiet.saturating_sub(RELIEF);
-            }
-            Level::Loud => self.loud += 1,
-            Level::Quiet => self.quiet += 1,
+        for (count, kind) in [(&mut self.loud, Level::Loud), (&mut self.quiet, Level::Quiet)] {
+            *count = if level == kind { *count + 1 } else { count.saturating_sub(RELIEF) };
         }
         level
     }
