@@ -193,7 +193,7 @@ fn every_part_must_be_there_in_its_shape_and_nothing_else() {
         if name != "channel_names" {
             assert_refused(name, missing);
         }
-        assert_refused("invalid type", |parts| parts.about[name] = json!(1.5));
+        assert_refused("metadata \"leukos\"", |parts| parts.about[name] = json!(1.5));
     }
     assert_refused("extra: it does not belong", |parts| parts.reshape("extra", &[1]));
     assert_refused("extra: it does not belong", |parts| parts.about["state"]["extra"] = json!(1));
