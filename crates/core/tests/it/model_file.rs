@@ -173,7 +173,7 @@ fn trained<T: Real>() -> Whitener<T> {
     let mut moments = vec![Moments::new(3), Moments::new(3), Moments::new(3)];
     for (context, moments) in moments.iter_mut().enumerate() {
         let mut rows = normals(rng, 300);
-        rows.chunks_exact_mut(3).for_each(|row| row[context] = 2.0 * row[0] + row[context]);
+        rows.chunks_exact_mut(3).for_each(|row| row[context] += 2.0 * row[0]);
         moments.update(&rows).unwrap();
     }
     let settings = WhitenerSettings { time_constant: Span::Samples(50.0), ..WhitenerSettings::default() };

@@ -290,7 +290,7 @@ fn states_that_no_run_could_reach_are_refused() {
         assert_refused(name, |parts| parts.numbers(tensor)[0] = value);
     }
     assert_refused("variance of channel 1", |parts| {
-        parts.about["state"]["channels"][1]["variance"] = json!(-1.0)
+        parts.about["state"]["channels"][1]["variance"] = json!(-1.0);
     });
     assert_refused("pivot", |parts| parts.numbers("gains").fill(-0.9));
 }
