@@ -131,7 +131,8 @@ impl RunningError {
             return Ok(());
         }
         let begun = |sum: f64| sum == 0.0 || sum >= 1.0;
-        require(whose, begun(*weight), "a weight of 0, or of 1 or more", *weight)?;
-        require(whose, begun(*squares), "squared weights of 0, or of 1 or more", *squares)
+        let expected = "0, or 1 or more";
+        require(&format!("{whose}.weight"), begun(*weight), expected, *weight)?;
+        require(&format!("{whose}.squared_weights"), begun(*squares), expected, *squares)
     }
 }

@@ -344,7 +344,7 @@ impl<T: Real> Whitener<T> {
         if repeats {
             return;
         }
-        rows.push(s);
+        rows.push(s, &self.calibration.mean);
         rows.calibrate(&self.channels, &mut self.calibration);
         if !rows.is_full() {
             return;
@@ -429,7 +429,7 @@ impl<T: Real> Whitener<T> {
 
     /// Keeps the latest rows, and the variance of a long window of them.
     fn watch_variation(&mut self, s: &[T], place: usize) {
-        self.latest.push(s);
+        self.latest.push(s, &self.calibration.mean);
         if self.stillness.begins() {
             let power = self.power();
             self.stillness.begin(power);

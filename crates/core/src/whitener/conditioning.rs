@@ -1,7 +1,6 @@
 //! Centres and scales the input, so that volts and microvolts give the same result.
 
 use super::channels::Channels;
-#[cfg(feature = "model-file")]
 use super::channels::LARGEST;
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require, require_all};
@@ -61,9 +60,12 @@ impl Rows {
         Self { channels, capacity, values, next: 0, scratch: Vec::with_capacity(room) }
     }
 
-    /// Keeps a row, in place of the oldest when there is no room.
-    pub fn push<T: Real>(&mut self, row: &[T]) {
-        let row = row.iter().map(|x| x.to_f64());
+    /// Keeps a row, in place of the oldest when there is no room. A channel that is left out may deliver anything:
+    /// what cannot be used is kept as if the channel rested.
+    pub fn push<T: Real>(&mut self, row: &[T], rest: &[f64]) {
+        let usable = |x: f64| Some(x).filter(|x| x.abs() < LARGEST);
+        let row = row.iter().zip(rest);
+        let row = row.map(|(x, &rest)| usable(x.to_f64()).or(usable(rest)).unwrap_or(0.0));
         if !self.is_full() {
             self.values.extend(row);
             return;

@@ -6,7 +6,7 @@
 //! what it usually is.
 
 #[cfg(feature = "model-file")]
-use crate::archive::Archive;
+use crate::archive::{Archive, require};
 use crate::error::Result;
 use crate::real::Real;
 use crate::running_error::RunningError;
@@ -46,6 +46,8 @@ impl Plasticity {
 
     fn check(&mut self) {
         let Some([least, _]) = self.recent.extreme_variances() else { return };
+        // Rounding can take a variance of nothing below zero.
+        let least = least.max(0.0);
         let checks = (self.seen / CHECK_EVERY) as f64;
         self.permitted = least > EMPTY * self.usual;
         // What lasts for ever becomes usual in the end.
@@ -61,6 +63,8 @@ impl Plasticity {
         recent.archive(archive, "plasticity")?;
         archive.value("plasticity.usual", usual)?;
         archive.value("plasticity.seen", seen)?;
-        archive.value("plasticity.permitted", permitted)
+        archive.value("plasticity.permitted", permitted)?;
+        let sound = !A::READS || *usual >= 0.0;
+        require("plasticity.usual", sound, "a number that is not negative", *usual)
     }
 }
