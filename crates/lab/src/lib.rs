@@ -1,8 +1,9 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
-//! [`cli`] has a file for each verb, [`data`] reads and writes, and [`experiment`] turns a spec into runs and runs into
-//! results.
+//! [`cli`] has a file for each verb, [`data`] reads and writes, [`contexts`] makes covariances of images, and
+//! [`experiment`] turns a spec into runs and runs into results.
 
 pub mod cli;
+pub mod contexts;
 pub mod data;
 pub mod experiment;

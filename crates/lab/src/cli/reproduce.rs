@@ -2,14 +2,12 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::progress::Shown;
-use super::{End, Usage};
+use super::{End, Usage, jobs, stop_on_interrupt};
 use crate::data::read_stack;
 use crate::experiment::{
     Execution, Figure, GivenStack, Outlook, Plan, RESULTS, Scale, Setting, Spec, execute,
@@ -58,9 +56,7 @@ impl Reproduce {
         }
         let stop = stop_on_interrupt()?;
         let outlook = Shown::new(self.quiet);
-        let jobs =
-            self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let how = Execution { directory: &self.out, jobs, outlook: &outlook, stop: &stop };
+        let how = Execution { directory: &self.out, jobs: jobs(self.jobs), outlook: &outlook, stop: &stop };
         let Some(report) = execute(&plan, &setting, &how)? else {
             outlook.say(&format!(
                 "interrupted: finished runs are kept in {}, and the same command continues from them",
@@ -107,17 +103,4 @@ fn stack(given: &str) -> Result<GivenStack> {
     });
     let (figure, file) = named.map_or((None, given), |(figure, file)| (Some(figure), file));
     Ok(GivenStack::new(figure, read_stack(file.as_ref())?))
-}
-
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .context("Ctrl-C cannot be listened to")?;
-    Ok(stop)
 }

@@ -7,8 +7,8 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::store::write_atomically;
 use super::{Scale, Summary};
+use crate::data::write_atomically;
 
 /// The file with every number.
 pub const RESULTS: &str = "results.json";
