@@ -56,10 +56,10 @@ pub struct Contexts {
     #[arg(long, value_name = "C")]
     count: Option<NonZeroUsize>,
     /// Keep contexts with a condition number below this; `none` keeps all that are not singular [default: 20]
-    #[arg(long, value_name = "X|none")]
+    #[arg(long, value_name = "X|none", allow_negative_numbers = true)]
     condition: Option<Condition>,
     /// Scale each covariance so that this is its largest eigenvalue; `none` keeps the units of the image [default: 10]
-    #[arg(long, value_name = "X|none")]
+    #[arg(long, value_name = "X|none", allow_negative_numbers = true)]
     norm: Option<Norm>,
     /// The seed that all random numbers come from
     #[arg(long, value_name = "S", default_value_t = 0)]

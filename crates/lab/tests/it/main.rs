@@ -1,7 +1,10 @@
 //! Tests the laboratory as its users meet it: the program, its files and its exit codes.
 
 mod bench;
+mod contexts;
+mod hostile_images;
 mod interruption;
+mod photographs;
 mod reproduce;
 mod schema;
 mod specs;
