@@ -1,8 +1,10 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
 //! [`cli`] has a file for each verb, [`data`] reads and writes, and [`experiment`] turns a spec into runs and runs into
-//! results.
+//! results; [`findings`] reads those back, and [`figures`] draws them.
 
 pub mod cli;
 pub mod data;
 pub mod experiment;
+pub mod figures;
+pub mod findings;
