@@ -13,6 +13,7 @@ mod control;
 mod density;
 mod ellipse;
 mod filters;
+mod frequency;
 mod geometry;
 mod interneurons;
 mod leak;

@@ -68,7 +68,7 @@ fn after_switch(canvas: &mut Canvas, panel: Frame, variants: &[Variant<'_>]) {
             plot.band(canvas, &x.clone().zip(band).collect::<Vec<_>>(), variant.role);
             plot.curve(canvas, &x.zip(errors.iter().map(|at| at.mean)).collect::<Vec<_>>(), &paint);
         });
-        entries.push(Entry::line(paint, variant.name));
+        entries.push(Entry::line(paint, &label(variant.name).replace('\n', " ")));
     }
     plot.legend(canvas, Corner::BottomLeft, &entries);
     letter(canvas, panel, "A");
@@ -78,21 +78,40 @@ fn after_switch(canvas: &mut Canvas, panel: Frame, variants: &[Variant<'_>]) {
 fn means(canvas: &mut Canvas, panel: Frame, variants: &[Variant<'_>]) {
     let both = |variant: &Variant| [variant.numbers.error_last10, variant.numbers.error_late];
     let ends = variants.iter().flat_map(both).filter_map(|at| Some(at.mean? + at.std?));
-    let ticks = (0..).zip(variants).map(|(i, variant)| (f64::from(i), variant.name.replace('-', ", ")));
+    let ticks = (0..).zip(variants).map(|(i, variant)| (f64::from(i), label(variant.name)));
     let plot = Plot::within(
-        panel.inset([0.0, 0.0, 0.0, 0.0]),
+        panel,
         Axis::linear([-0.6, variants.len() as f64 - 0.4], "").with_ticks(ticks.collect()),
         Axis::from_zero(ends, "whitening error"),
     );
     plot.draw(canvas);
     for (i, variant) in variants.iter().enumerate() {
+        let colour = canvas.style.colour(variant.role);
+        let dots = [Paint::fill(colour), Paint::fill("#ffffff").edged(colour, 1.2)];
         canvas.part("series", variant.name, |canvas| {
-            for (aside, statistic) in [-0.12, 0.12].into_iter().zip(both(variant)) {
+            for ((aside, dot), statistic) in [-0.12, 0.12].into_iter().zip(dots).zip(both(variant)) {
                 if let (Some(mean), Some(std)) = (statistic.mean, statistic.std) {
-                    plot.bar(canvas, i as f64 + aside, [mean, std], variant.role);
+                    plot.bar(canvas, i as f64 + aside, [mean, std], &dot);
                 }
             }
         });
     }
+    let ink = canvas.style.ink();
+    let entries = [
+        Entry::dot(Paint::fill(ink), "all stimuli"),
+        Entry::dot(Paint::fill("#ffffff").edged(ink, 1.2), "second half"),
+    ];
+    plot.legend(canvas, Corner::TopLeft, &entries);
     letter(canvas, panel, "B");
+}
+
+/// What a variant is called in the picture; a spec's own variants keep their names.
+fn label(variant: &str) -> String {
+    let known = match variant {
+        "gains" => "gains\nalone",
+        "synapses" => "synapses\nalone, slow",
+        "synapses-fast" => "synapses\nalone, fast",
+        other => other,
+    };
+    known.to_owned()
 }

@@ -55,7 +55,13 @@ impl Axis {
         Self::linear([0.0, 1.06 * to], label)
     }
 
-    /// With these ticks alone.
+    /// With room for the flanks of distributions.
+    pub fn widened(self) -> Self {
+        let factor = (self.to / self.from).powf(0.08);
+        Self { from: self.from / factor, to: self.to * factor, ..self }
+    }
+
+    /// With these ticks alone; a label may have two lines.
     pub fn with_ticks(self, ticks: Vec<(f64, String)>) -> Self {
         Self { ticks: Some(ticks), ..self }
     }
@@ -152,7 +158,7 @@ pub struct Plot {
 }
 
 /// What a panel needs around its plot: left, top, right, bottom.
-pub const MARGINS: [f64; 4] = [46.0, 20.0, 8.0, 36.0];
+pub const MARGINS: [f64; 4] = [52.0, 20.0, 10.0, 36.0];
 
 impl Plot {
     /// A plot within a panel, with room for ticks and labels.
@@ -189,8 +195,8 @@ impl Plot {
                 canvas.line(&[(x, self.frame.y), (x, bottom)], &Paint::stroke(colour, 0.8));
             }
             canvas.line(&[(x, bottom), (x, bottom + length)], &ink);
-            if let Some(label) = tick.label {
-                canvas.text((x, bottom + 15.0), &Text::new(label, SMALL).middle());
+            for (i, line) in tick.label.iter().flat_map(|label| label.lines()).enumerate() {
+                canvas.text((x, bottom + 15.0 + 12.0 * i as f64), &Text::new(line, SMALL).middle());
             }
         }
         let below = if self.x.ticks.as_ref().is_some_and(Vec::is_empty) { 16.0 } else { 30.0 };
@@ -211,7 +217,7 @@ impl Plot {
                 canvas.text((left - 6.0, y + 3.6), &Text::new(label, SMALL).end());
             }
         }
-        let beside = if self.y.ticks.as_ref().is_some_and(Vec::is_empty) { 8.0 } else { 35.0 };
+        let beside = if self.y.ticks.as_ref().is_some_and(Vec::is_empty) { 8.0 } else { 39.0 };
         let place = (left - beside, self.frame.centre().1);
         canvas.text(place, &Text::new(self.y.label.clone(), MEDIUM).middle().turned());
     }

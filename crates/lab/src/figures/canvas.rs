@@ -97,6 +97,11 @@ impl Paint {
         Self { stroke: Some(colour.to_owned()), width, ..self }
     }
 
+    /// The colour of its line, or else of its area.
+    pub fn colour(&self) -> &str {
+        self.stroke.as_deref().or(self.fill.as_deref()).unwrap_or("none")
+    }
+
     fn attributes(&self) -> String {
         let mut text = format!("fill=\"{}\"", self.fill.as_deref().unwrap_or("none"));
         if let Some(stroke) = &self.stroke {

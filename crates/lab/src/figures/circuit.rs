@@ -49,7 +49,10 @@ fn words(canvas: &mut Canvas, place: &dyn Fn(f64, f64) -> Point) {
     for (x, y, text) in lines {
         canvas.text(place(x, y), &Text::new(text, 10.0).middle().colour(faint));
     }
-    canvas.text(place(0.5, 0.97), &Text::new("gains *g*: fast     synapses *W*: slow", 10.0).middle());
+    canvas.text(
+        place(0.46, 0.97),
+        &Text::new("gains *g* adapt fast, synapses *W* learn slowly", 10.0).middle(),
+    );
 }
 
 /// How a connection ends.

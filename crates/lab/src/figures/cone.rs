@@ -4,6 +4,8 @@
 //! the positive definite ones are the cone above its tip. The root of a covariance is drawn in its place, because it maps
 //! the cone onto itself and makes F(W) flat: the plane of all M = αI + Σ gᵢwᵢwᵢᵀ within the cone.
 
+use std::f64::consts::{PI, TAU};
+
 use super::canvas::{Frame, Point};
 use super::ellipse::Pair;
 
@@ -42,7 +44,7 @@ impl View {
             let towards = [-sine * ELEVATION.cos(), -cosine * ELEVATION.cos(), ELEVATION.sin()];
             normals.iter().map(|normal| dot(normal, &towards).abs()).fold(f64::INFINITY, f64::min)
         };
-        let azimuths = (0..72).map(|i| f64::from(i) * std::f64::consts::TAU / 72.0);
+        let azimuths = (0..72).map(|i| f64::from(i) * TAU / 72.0);
         let azimuth = azimuths.max_by(|a, b| openness(*a).total_cmp(&openness(*b))).unwrap_or(0.0);
         Self { frame, height, azimuth }
     }
@@ -66,30 +68,43 @@ impl View {
         (self.frame.centre().0 + scale * across, self.frame.bottom() - scale * up)
     }
 
-    /// The rim of the cone where it is cut off, and its outline: tip and the two points where its sides touch the rim.
-    pub fn cone(&self) -> (Vec<Point>, [Point; 3]) {
+    /// The rim of the cone where it is cut off, and its whole outline.
+    pub fn cone(&self) -> [Vec<Point>; 2] {
         let rim = |turn: f64| {
             let (sine, cosine) = (turn - self.azimuth).sin_cos();
             self.project([self.height * cosine, self.height * sine, self.height])
         };
-        let round = (0..120).map(|i| rim(f64::from(i) * std::f64::consts::TAU / 120.0)).collect();
+        let arc = |from: f64, to: f64| (0..=120).map(move |i| from + (to - from) * f64::from(i) / 120.0);
         // A side is seen edge-on where the rim's tangent points at the tip: sin(turn) = −tan(elevation).
         let touch = -ELEVATION.tan().asin();
-        (round, [rim(touch), self.project([0.0; 3]), rim(std::f64::consts::PI - touch)])
+        let back = arc(touch, PI - touch).map(rim);
+        [arc(0.0, TAU).map(rim).collect(), back.chain([self.project([0.0; 3])]).collect()]
     }
 
-    /// Rings of the plane F(W) within the cone, from αI outwards; the last is its edge.
-    pub fn plane(&self, synapses: &Pair, leak: f64, rings: usize) -> Vec<Vec<Point>> {
-        let directions = synapses.map(|[x, y]| place([x * x, x * y, y * y]));
-        let ring = |share: f64| {
-            let point = |i: i32| {
-                let (sine, cosine) = (f64::from(i) * std::f64::consts::TAU / 120.0).sin_cos();
-                let step = add(&scaled(&directions[0], cosine), &scaled(&directions[1], sine));
-                self.project(add(&[0.0, 0.0, leak], &scaled(&step, share * self.reach(&step, leak))))
-            };
-            (0..120).map(point).collect()
+    /// The edge of the plane F(W) within the cone.
+    pub fn plane(&self, synapses: &Pair, leak: f64) -> Vec<Point> {
+        let point = |i: i32| {
+            let (sine, cosine) = (f64::from(i) * TAU / 720.0).sin_cos();
+            self.edge(synapses, leak, [cosine, sine])
         };
-        (1..=rings).map(|i| ring(i as f64 / rings as f64)).collect()
+        (0..720).map(point).collect()
+    }
+
+    /// The lines along which one gain changes while the other is 0, from edge to edge.
+    pub fn gain_axes(&self, synapses: &Pair, leak: f64) -> [[Point; 2]; 2] {
+        let ends = |gains: [f64; 2]| [gains, gains.map(|g| -g)].map(|gains| self.edge(synapses, leak, gains));
+        [ends([1.0, 0.0]), ends([0.0, 1.0])]
+    }
+
+    /// Where the cone or the view ends when gains of this proportion grow from 0.
+    fn edge(&self, synapses: &Pair, leak: f64, gains: [f64; 2]) -> Point {
+        // Columns of unit length, so that equal angles are equally wide.
+        let directions = synapses.map(|[x, y]| {
+            let square = (x * x + y * y).max(f64::MIN_POSITIVE);
+            scaled(&place([x * x, x * y, y * y]), 1.0 / square)
+        });
+        let step = add(&scaled(&directions[0], gains[0]), &scaled(&directions[1], gains[1]));
+        self.project(add(&[0.0, 0.0, leak], &scaled(&step, self.reach(&step, leak))))
     }
 
     /// How far one can go from αI this way before the cone or the view ends.

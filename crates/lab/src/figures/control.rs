@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::axes::{Axis, Plot, heading, letter};
 use super::canvas::{Canvas, Frame, Paint};
 use super::filters::{filters, largest, near_square, sparkline, zero_line};
-use super::interneurons::by_frequency;
+use super::frequency::by_frequency;
 use super::known;
 use super::style::{Role, Style};
 use crate::experiment::Figure;
@@ -57,10 +57,10 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
 
 /// Synapses as filters, or as curves where patches are rows.
 fn show(canvas: &mut Canvas, frame: Frame, synapses: &[Vec<f64>], patch: [usize; 2]) {
+    let ordered = by_frequency(synapses, patch);
     if patch[0] > 1 {
-        return filters(canvas, frame, synapses, patch);
+        return filters(canvas, frame, &ordered, patch);
     }
-    let ordered = by_frequency(synapses);
     let limit = 1.1 * largest(&ordered);
     let across = near_square(ordered.len(), 0.8 * frame.width / frame.height);
     for (i, synapse) in ordered.iter().enumerate() {

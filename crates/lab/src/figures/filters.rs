@@ -40,10 +40,13 @@ pub fn filters(canvas: &mut Canvas, frame: Frame, synapses: &[Vec<f64>], shape: 
     }
 }
 
-/// The number of columns of a grid of so many cells whose sides are in this proportion.
+/// The number of columns of a grid of so many cells whose sides are in about this proportion, with few cells empty.
 #[allow(clippy::cast_sign_loss)] // Roots are not negative.
 pub fn near_square(cells: usize, proportion: f64) -> usize {
-    ((cells as f64 * proportion).sqrt().round() as usize).clamp(1, cells.max(1))
+    let near = ((cells as f64 * proportion).sqrt().round() as usize).clamp(1, cells.max(1));
+    let empty = |columns: usize| cells.next_multiple_of(columns) - cells;
+    let choices = [near, near - 1, near + 1].into_iter().filter(|columns| (1..=cells).contains(columns));
+    choices.min_by_key(|&columns| empty(columns)).unwrap_or(1)
 }
 
 /// A vector as a small curve around a faint line at 0; `limit` reaches the edge of the frame.

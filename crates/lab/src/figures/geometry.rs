@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::axes::{MEDIUM, SMALL, heading, letter};
+use super::axes::{SMALL, heading, letter};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::circuit::circuit;
 use super::cone::{Entries, View, root};
@@ -14,7 +14,7 @@ use super::style::{Role, Style};
 use crate::experiment::Figure;
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [720.0, 640.0];
+const SIZE: [f64; 2] = [720.0, 585.0];
 const FIRST: f64 = 290.0;
 
 #[derive(Deserialize)]
@@ -90,41 +90,38 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
 
 /// A: three contexts, the circuit, and its responses right after a switch and once its gains have adapted.
 fn whitening(canvas: &mut Canvas, panel: Frame, shown: &Shown) {
-    let (left, right) = (Frame { width: 150.0, ..panel }, panel.inset([panel.width - 150.0, 0.0, 0.0, 0.0]));
-    heading(canvas, left, "stimuli *s*");
-    heading(canvas, right, "responses *r*");
-    circuit(canvas, panel.inset([165.0, 16.0, 165.0, 12.0]));
+    let column = |x: f64, width: f64| Frame { x, width, ..panel };
+    let [left, middle, right] = [column(20.0, 130.0), column(470.0, 120.0), column(596.0, 120.0)];
+    circuit(canvas, panel.inset([160.0, 16.0, 262.0, 12.0]));
     let switches = &shown.learned.switches;
-    let reach = |covariances: &mut dyn Iterator<Item = &Pair>| {
-        1.06 * covariances.map(|covariance| principal_axes(covariance).0[0]).fold(1.0, f64::max)
-    };
-    let stimuli = reach(&mut switches.iter().map(|switch| &shown.contexts[switch.to]));
-    let responses = reach(&mut switches.iter().flat_map(|switch| [&switch.before, &switch.after]));
     let style = canvas.style;
-    let (orange, red) = (style.colour(Role::Context), style.colour(Role::Learned));
-    for (i, switch) in switches.iter().enumerate() {
-        canvas.part("series", &format!("context {}", i + 1), |canvas| {
-            let cell = |side: Frame| side.inset([34.0, 22.0, 30.0, 22.0]).cell([1, 3], [0, i], 6.0);
-            let plane = Plane::new(cell(left), stimuli);
-            let name = Text::new(format!("~c~ = {}", i + 1), SMALL).end();
-            canvas.text((plane.frame.x - 4.0, plane.frame.centre().1 + 3.6), &name);
-            crosshair(canvas, &plane);
-            let context = &shown.contexts[switch.to];
-            plane.ellipse(canvas, context, &Paint::fill(orange).opacity(0.2));
-            plane.ellipse(canvas, context, &Paint::stroke(orange, 1.4).dashed(Some("4 3")));
-            let plane = Plane::new(cell(right), responses);
-            crosshair(canvas, &plane);
-            plane.ellipse(canvas, &switch.before, &Paint::stroke(style.faint_ink(), 1.0).dashed(Some("2 2")));
-            plane.circle(canvas, 1.0, &Paint::stroke(style.colour(Role::Unit), 3.0).opacity(0.5));
-            plane.ellipse(canvas, &switch.after, &Paint::stroke(red, 1.4).dashed(Some("4 3")));
+    let columns: [(Frame, &str, Role, Vec<&Pair>); 3] = [
+        (left, "stimuli *s*", Role::Context, switches.iter().map(|at| &shown.contexts[at.to]).collect()),
+        (middle, "*r* after a switch", Role::Initial, switches.iter().map(|at| &at.before).collect()),
+        (right, "*r*, gains adapted", Role::Learned, switches.iter().map(|at| &at.after).collect()),
+    ];
+    for (frame, title, role, covariances) in columns {
+        heading(canvas, frame, title);
+        let reach = covariances.iter().map(|covariance| principal_axes(covariance).0[0]).fold(1.0, f64::max);
+        canvas.part("series", title, |canvas| {
+            for (i, covariance) in covariances.into_iter().enumerate() {
+                let cell = frame.inset([0.0, 24.0, 0.0, 16.0]).cell([1, 3], [0, i], 8.0);
+                let plane = Plane::new(cell, 1.1 * reach);
+                crosshair(canvas, &plane);
+                plane.ellipse(canvas, covariance, &Paint::fill(style.colour(role)).opacity(0.18));
+                plane.circle(canvas, 1.0, &Paint::stroke(style.colour(Role::Unit), 1.2));
+                plane.ellipse(
+                    canvas,
+                    covariance,
+                    &Paint::stroke(style.colour(role), 1.5).dashed(Some("4 3")),
+                );
+            }
         });
     }
-    let entries = [
-        Entry::line(Paint::stroke(style.faint_ink(), 1.0).dashed(Some("2 2")), "after the switch"),
-        Entry::line(Paint::stroke(red, 1.4).dashed(Some("4 3")), "gains adapted"),
-    ];
-    for (i, entry) in entries.iter().enumerate() {
-        entry.draw(canvas, (right.x + 20.0, panel.bottom() - 18.0 + 14.0 * i as f64 - 4.0));
+    for i in 0..switches.len() {
+        let cell = left.inset([0.0, 24.0, 0.0, 16.0]).cell([1, 3], [0, i], 8.0);
+        let name = Text::new(format!("~c~ = {}", i + 1), SMALL);
+        canvas.text((4.0, cell.centre().1 + 3.6), &name);
     }
 }
 
@@ -137,22 +134,19 @@ fn crosshair(canvas: &mut Canvas, plane: &Plane) {
 
 /// The cone of all positive definite matrices and the plane in it that gains can reach.
 fn cone(canvas: &mut Canvas, view: &View, situation: &Situation, (leak, role): (f64, Role)) {
-    let (rim, outline) = view.cone();
+    let [rim, outline] = view.cone();
     let style = canvas.style;
     canvas.part("series", "cone", |canvas| {
-        canvas.polygon(&[&outline[..], &rim[..]].concat(), &Paint::fill(style.shade()).opacity(0.0));
-        canvas.polygon(&outline, &Paint::fill(style.colour(Role::Context)).opacity(0.10));
-        canvas.polygon(&rim, &Paint::fill(style.colour(Role::Context)).opacity(0.10));
-        canvas.polygon(&rim, &Paint::stroke(style.faint_ink(), 0.8));
-        canvas.line(&outline, &Paint::stroke(style.faint_ink(), 0.8));
+        canvas.polygon(&outline, &Paint::fill(style.colour(Role::Context)).opacity(0.12));
+        canvas.polygon(&outline, &Paint::stroke(style.faint_ink(), 0.8));
+        canvas.line(&rim, &Paint::stroke(style.faint_ink(), 0.8));
     });
     canvas.part("series", "reachable", |canvas| {
-        let rings = view.plane(&situation.synapses, leak, 4);
-        if let Some(edge) = rings.last() {
-            canvas.polygon(edge, &Paint::fill(style.colour(role)).opacity(0.28));
-        }
-        for ring in &rings {
-            canvas.polygon(ring, &Paint::stroke(style.colour(role), 0.6).opacity(0.8));
+        let edge = view.plane(&situation.synapses, leak);
+        canvas.polygon(&edge, &Paint::fill(style.colour(role)).opacity(0.28));
+        canvas.polygon(&edge, &Paint::stroke(style.colour(role), 1.0));
+        for axis in view.gain_axes(&situation.synapses, leak) {
+            canvas.line(&axis, &Paint::stroke(style.colour(role), 0.8));
         }
     });
 }
@@ -196,5 +190,4 @@ fn key(canvas: &mut Canvas, panel: Frame, situation: &Situation) {
         entry.draw(canvas, (x, panel.bottom() - 12.0));
         x += room;
     }
-    let _ = MEDIUM;
 }

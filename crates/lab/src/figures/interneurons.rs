@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::axes::{Axis, Plot, SMALL, heading, letter};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::filters::{filters, largest, near_square, sparkline, zero_line};
+use super::frequency::by_frequency;
 use super::marks::{Corner, Entry};
 use super::style::{Role, Style};
 use crate::experiment::{Figure, Statistic};
@@ -76,7 +77,9 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
         }
     }
     let middle = Frame::new(0.0, ERRORS, WIDTH, progress);
-    panel("C", middle, &|canvas, frame| progressive(canvas, frame, &fewer));
+    if let Some(row) = &row {
+        panel("C", middle, &|canvas, frame| progressive(canvas, frame, &fewer, row.series.patch));
+    }
     let below = Frame::new(0.0, ERRORS + progress, WIDTH, 190.0);
     for (i, (name, sweep)) in [("D", &square), ("E", &row)].into_iter().enumerate() {
         if let Some(sweep) = sweep {
@@ -108,7 +111,8 @@ pub fn error_against_interneurons(canvas: &mut Canvas, panel: Frame, sweep: &Swe
             plot.curve(canvas, &points, &Paint::line(canvas.style, role));
             for (&k, at) in with {
                 if let (Some(mean), Some(std)) = (at.mean, at.std) {
-                    plot.bar(canvas, k as f64, [mean, std], role);
+                    let dot = Paint::fill(canvas.style.colour(role));
+                    plot.bar(canvas, k as f64, [mean, std], &dot);
                 }
             }
         });
@@ -126,15 +130,15 @@ pub fn error_against_interneurons(canvas: &mut Canvas, panel: Frame, sweep: &Swe
 }
 
 /// Rows of small curves, one row for each K up to N, from low to high frequency.
-fn progressive(canvas: &mut Canvas, panel: Frame, fewer: &[(usize, &Vec<Vec<f64>>)]) {
-    heading(canvas, panel, "columns of *W*_T for K = 1 … N, 16 × 1 pixels");
+fn progressive(canvas: &mut Canvas, panel: Frame, fewer: &[(usize, &Vec<Vec<f64>>)], patch: [usize; 2]) {
+    heading(canvas, panel, &format!("columns of *W*_T for K ≤ N, {} pixels", size(patch)));
     let most = fewer.iter().map(|(k, _)| *k).max().unwrap_or(1);
     let inside = panel.inset([52.0, 24.0, 10.0, 6.0]);
     for (i, (k, synapses)) in fewer.iter().enumerate() {
         let line = inside.cell([1, fewer.len()], [0, i], 2.0);
         canvas.text((inside.x - 8.0, line.centre().1 + 3.6), &Text::new(format!("K = {k}"), SMALL).end());
         canvas.part("series", &format!("K = {k}"), |canvas| {
-            let ordered = by_frequency(synapses);
+            let ordered = by_frequency(synapses, patch);
             let limit = 1.1 * largest(&ordered);
             for (j, synapse) in ordered.iter().enumerate() {
                 small_curve(canvas, line.cell([most, 1], [j, 0], 6.0), synapse, limit);
@@ -146,13 +150,13 @@ fn progressive(canvas: &mut Canvas, panel: Frame, fewer: &[(usize, &Vec<Vec<f64>
 /// All synapses at the largest K.
 fn most(canvas: &mut Canvas, panel: Frame, sweep: &Sweep) {
     let Some((k, synapses)) = sweep.learned().last() else { return };
-    let [rows, columns] = sweep.series.patch;
-    heading(canvas, panel, &format!("{columns} × {rows} pixels, K = {k}"));
+    let patch = sweep.series.patch;
+    heading(canvas, panel, &format!("{} pixels, K = {k}", size(patch)));
     let inside = panel.inset([16.0, 24.0, 16.0, 8.0]);
-    if rows > 1 {
-        return filters(canvas, inside, synapses, sweep.series.patch);
+    let ordered = by_frequency(synapses, patch);
+    if patch[0] > 1 {
+        return filters(canvas, inside, &ordered, patch);
     }
-    let ordered = by_frequency(synapses);
     let across = near_square(k, 0.7 * inside.width / inside.height);
     let limit = 1.1 * largest(&ordered);
     for (i, synapse) in ordered.iter().enumerate() {
@@ -161,29 +165,13 @@ fn most(canvas: &mut Canvas, panel: Frame, sweep: &Sweep) {
     }
 }
 
+/// The size of a patch, in words.
+fn size([rows, columns]: [usize; 2]) -> String {
+    format!("{columns} × {rows}")
+}
+
 fn small_curve(canvas: &mut Canvas, cell: Frame, synapse: &[f64], limit: f64) {
     zero_line(canvas, cell);
     let paint = Paint::stroke(canvas.style.colour(Role::Learned), 1.2);
     sparkline(canvas, cell, synapse, limit, &paint);
-}
-
-/// Vectors from low to high frequency, each with the sign that makes its main cosine positive.
-pub fn by_frequency(synapses: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let mut ordered: Vec<_> = synapses.iter().map(|synapse| main_cosine(synapse)).collect();
-    ordered.sort_by_key(|(frequency, _)| *frequency);
-    ordered.into_iter().map(|(_, synapse)| synapse).collect()
-}
-
-/// The frequency of the cosine that a vector is most like, and the vector with that cosine's sign.
-fn main_cosine(vector: &[f64]) -> (usize, Vec<f64>) {
-    let n = vector.len() as f64;
-    let share = |frequency: usize| -> f64 {
-        let norm = if frequency == 0 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
-        let phase = std::f64::consts::PI * frequency as f64 / n;
-        vector.iter().enumerate().map(|(i, x)| norm * x * (phase * (i as f64 + 0.5)).cos()).sum()
-    };
-    let shares = (0..vector.len()).map(|frequency| (frequency, share(frequency)));
-    let main = shares.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    let (frequency, share) = main.unwrap_or((0, 1.0));
-    (frequency, vector.iter().map(|x| x * share.signum()).collect())
 }

@@ -30,11 +30,10 @@ impl Plot {
     }
 
     /// A mean with its standard deviation.
-    pub fn bar(&self, canvas: &mut Canvas, x: f64, [mean, spread]: [f64; 2], role: Role) {
-        let colour = canvas.style.colour(role);
+    pub fn bar(&self, canvas: &mut Canvas, x: f64, [mean, spread]: [f64; 2], dot: &Paint) {
         let ends = [self.at(x, mean - spread), self.at(x, mean + spread)];
-        canvas.line(&ends, &Paint::stroke(colour, 1.0));
-        canvas.circle(self.at(x, mean), 2.0, &Paint::fill(colour));
+        canvas.line(&ends, &Paint::stroke(dot.colour(), 1.0));
+        canvas.circle(self.at(x, mean), 2.2, dot);
     }
 
     /// A shaded stretch of the horizontal axis.
@@ -75,11 +74,11 @@ impl Plot {
         let [box_width, box_height] = [widest + 30.0, 14.0 * entries.len() as f64 + 4.0];
         let x = match corner {
             Corner::TopLeft | Corner::BottomLeft => self.frame.x + 4.0,
-            Corner::TopRight | Corner::BottomRight => self.frame.right() - box_width - 2.0,
+            Corner::TopRight => self.frame.right() - box_width - 2.0,
         };
         let y = match corner {
             Corner::TopLeft | Corner::TopRight => self.frame.y + 1.0,
-            Corner::BottomLeft | Corner::BottomRight => self.frame.bottom() - box_height - 3.0,
+            Corner::BottomLeft => self.frame.bottom() - box_height - 3.0,
         };
         canvas.rectangle(Frame::new(x, y, box_width, box_height), &Paint::fill("#ffffff").opacity(0.8));
         for (i, entry) in entries.iter().enumerate() {
@@ -95,7 +94,6 @@ pub enum Corner {
     TopLeft,
     TopRight,
     BottomLeft,
-    BottomRight,
 }
 
 /// A line of a legend.

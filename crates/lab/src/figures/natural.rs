@@ -7,6 +7,7 @@ use super::axes::{Axis, MEDIUM, Plot, heading, letter, range};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::density::histogram;
 use super::filters::{filters, image, largest, patch};
+use super::frequency::by_frequency;
 use super::interneurons::{Sweep, error_against_interneurons};
 use super::known;
 use super::marks::{Corner, Entry};
@@ -58,7 +59,8 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     panel("D", cell(0, 1), &|canvas, frame| match &series.shown {
         Some(shown) => {
             heading(canvas, frame, "columns of *W*_T");
-            filters(canvas, frame.inset([14.0, 26.0, 14.0, 8.0]), &shown.learned_synapses, series.patch);
+            let synapses = by_frequency(&shown.learned_synapses, series.patch);
+            filters(canvas, frame.inset([14.0, 26.0, 14.0, 8.0]), &synapses, series.patch);
         }
         None => nothing(canvas, frame),
     });
@@ -122,7 +124,7 @@ fn errors(canvas: &mut Canvas, panel: Frame, series: &Series) {
     let all = sets.iter().flat_map(|(_, _, values)| values.iter().copied());
     let plot = Plot::within(
         panel,
-        Axis::log_around(all, "whitening error"),
+        Axis::log_around(all, "whitening error").widened(),
         Axis::linear([0.0, 1.9], "density").bare(),
     );
     plot.draw(canvas);

@@ -69,7 +69,7 @@ fn columns(canvas: &mut Canvas, panel: Frame, series: &Series) {
     let cell = |i: usize| inside.cell([across, count.div_ceil(across)], [i % across, i / across], 10.0);
     (0..count).for_each(|i| zero_line(canvas, cell(i)));
     let mut left = inside.x + 20.0;
-    for (name, role, columns) in sets.into_iter().rev() {
+    for (name, role, columns) in sets {
         let paint = Paint::stroke(canvas.style.colour(role), 1.3).dashed(match role {
             Role::Initial => Some("1.5 1.5"),
             role => canvas.style.dash(role),

@@ -80,7 +80,7 @@ fn distances(canvas: &mut Canvas, panel: Frame, series: &PairSeries, text: Optio
     let all = sets.iter().flat_map(|(_, _, values)| values.iter().copied());
     let plot = Plot::within(
         panel,
-        Axis::log_around(all, "‖*Ŵ* − *V*‖_F"),
+        Axis::log_around(all, "‖*Ŵ* − *V*‖_F").widened(),
         Axis::linear([0.0, 1.35], "density").bare(),
     );
     plot.draw(canvas);
