@@ -1,9 +1,12 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
 //! [`cli`] has a file for each verb, [`data`] reads and writes, [`contexts`] makes covariances of images, and
-//! [`experiment`] turns a spec into runs and runs into results.
+//! [`experiment`] turns a spec into runs and runs into results; [`findings`] reads those back, and [`figures`] draws
+//! them.
 
 pub mod cli;
 pub mod contexts;
 pub mod data;
 pub mod experiment;
+pub mod figures;
+pub mod findings;

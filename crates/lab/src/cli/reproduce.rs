@@ -1,7 +1,7 @@
 //! Reruns the paper: `leukos reproduce`.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -12,6 +12,8 @@ use crate::data::read_stack;
 use crate::experiment::{
     Execution, Figure, GivenStack, Outlook, Plan, RESULTS, Scale, Setting, Spec, execute,
 };
+use crate::figures;
+use crate::findings::Findings;
 
 /// Rerun the paper and write every number to DIR/results.json
 ///
@@ -40,6 +42,9 @@ pub struct Reproduce {
     /// Where results and finished runs go
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
+    /// Draw again from the results in DIR, and run nothing
+    #[arg(long, conflicts_with_all = ["figures", "scale", "contexts", "spec", "seed", "jobs"])]
+    redraw: bool,
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
@@ -47,6 +52,9 @@ pub struct Reproduce {
 
 impl Reproduce {
     pub fn run(self) -> Result<End> {
+        if self.redraw {
+            return draw(&self.out).map(|()| End::Done);
+        }
         let specs = self.specs()?;
         let stacks = self.contexts.iter().map(|given| stack(given)).collect::<Result<_>>()?;
         let setting = Setting { scale: self.scale, seed: self.seed, stacks };
@@ -57,15 +65,16 @@ impl Reproduce {
         let stop = stop_on_interrupt()?;
         let outlook = Shown::new(self.quiet);
         let how = Execution { directory: &self.out, jobs: jobs(self.jobs), outlook: &outlook, stop: &stop };
-        let Some(report) = execute(&plan, &setting, &how)? else {
+        let Some(results) = execute(&plan, &setting, &how)? else {
             outlook.say(&format!(
                 "interrupted: finished runs are kept in {}, and the same command continues from them",
                 self.out.display()
             ));
             return Ok(End::Interrupted);
         };
-        report.write(&self.out)?;
-        let (path, seconds) = (self.out.join(RESULTS), report.seconds);
+        results.write(&self.out)?;
+        draw(&self.out)?;
+        let (path, seconds) = (self.out.join(RESULTS), results.seconds);
         outlook.say(&format!("{} written after {seconds:.0} s", path.display()));
         Ok(End::Done)
     }
@@ -93,6 +102,13 @@ impl Reproduce {
         };
         figures.into_iter().map(spec).collect()
     }
+}
+
+/// Draws figures from the results in a directory.
+fn draw(directory: &Path) -> Result<()> {
+    let findings = Findings::read(directory)?;
+    let pictures = figures::draw_all(&findings)?;
+    figures::write_all(&pictures, directory)
 }
 
 /// `FIGURE=FILE`, or a file for all figures it fits.

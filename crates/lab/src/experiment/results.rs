@@ -17,7 +17,7 @@ pub const PANELS: &str = "panels.json";
 
 /// Everything a call of `reproduce` found out.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct Results {
     /// The version.
     pub leukos: &'static str,
     /// The commit it was built from, where known.
@@ -50,7 +50,7 @@ impl Reported {
     }
 }
 
-impl Report {
+impl Results {
     /// Writes both files into a directory.
     ///
     /// # Errors
