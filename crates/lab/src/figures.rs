@@ -9,6 +9,7 @@ mod biological;
 mod canvas;
 mod circuit;
 mod cone;
+mod contexts;
 mod control;
 mod density;
 mod ellipse;
@@ -23,6 +24,7 @@ mod natural;
 mod one_dimensional;
 mod pair;
 mod png;
+mod raster;
 mod style;
 mod synthetic;
 
@@ -32,6 +34,7 @@ use anyhow::Result;
 
 use canvas::Canvas;
 pub use canvas::escape;
+pub use contexts::{ContextsPicture, ShownContext};
 pub use style::Style;
 
 use crate::data::write_atomically;

@@ -1,18 +1,24 @@
 //! Makes covariances, one for each context: `leukos contexts`.
 
+mod flags;
+
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use leukos::contexts::{Contexts as Stack, Fields, Patch, Synthetic, stream};
 
+use flags::{Choice, Condition, Norm, Shape, npy_path};
+
 use super::progress::Shown;
 use super::{End, Usage, jobs, stop_on_interrupt};
-use crate::contexts::{Made, Making, Scaling, Workshop, left_out, listing, make_contexts, some_names};
+use crate::contexts::{
+    Made, Making, Scaling, Spectrum, Workshop, left_out, listing, make_contexts, some_names,
+};
 use crate::data::{Folder, Sampling, read_folder, stack_bytes, write_atomically};
 use crate::experiment::Outlook;
+use crate::figures::{ContextsPicture, ShownContext};
 
 /// Make covariances, one for each context, from images or from a generator
 ///
@@ -79,74 +85,6 @@ enum Source {
     Synthetic,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Choice {
-    Independent,
-    Walk,
-    Every,
-}
-
-/// The width and height of a patch.
-#[derive(Clone, Copy)]
-struct Shape {
-    width: usize,
-    height: usize,
-}
-
-/// The largest number of pixels of a patch: beyond it a covariance takes more than 8 MiB.
-const MOST_PIXELS: usize = 1024;
-
-impl FromStr for Shape {
-    type Err = String;
-
-    fn from_str(given: &str) -> Result<Self, String> {
-        let side = |text: &str| text.parse::<u16>().ok().filter(|&side| side > 0).map(usize::from);
-        let sides = given.split_once('x').and_then(|(width, height)| Some((side(width)?, side(height)?)));
-        let (width, height) = sides.ok_or("expected WIDTHxHEIGHT, such as 5x5 or 16x1")?;
-        if !(2..=MOST_PIXELS).contains(&(width * height)) {
-            return Err(format!("expected 2 to {MOST_PIXELS} pixels, came {}", width * height));
-        }
-        Ok(Self { width, height })
-    }
-}
-
-/// The condition number below which a context is kept.
-#[derive(Clone, Copy)]
-struct Condition(f64);
-
-impl FromStr for Condition {
-    type Err = String;
-
-    fn from_str(given: &str) -> Result<Self, String> {
-        let number = if given == "none" { Some(f64::INFINITY) } else { given.parse().ok() };
-        number.filter(|&number| number > 1.0).map(Self).ok_or("expected a number above 1, or none".into())
-    }
-}
-
-/// The largest eigenvalue that covariances are scaled to.
-#[derive(Clone, Copy)]
-struct Norm(Scaling);
-
-impl FromStr for Norm {
-    type Err = String;
-
-    fn from_str(given: &str) -> Result<Self, String> {
-        if given == "none" {
-            return Ok(Self(Scaling::AsMeasured));
-        }
-        let number = given.parse().ok().filter(|&number: &f64| number.is_normal() && number > 0.0);
-        number.map(|norm| Self(Scaling::Norm(norm))).ok_or("expected a number above 0, or none".into())
-    }
-}
-
-fn npy_path(given: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(given);
-    if path.extension().is_none_or(|extension| extension != "npy") || path.is_dir() {
-        return Err("expected the name of a .npy file".into());
-    }
-    Ok(path)
-}
-
 impl Contexts {
     pub fn run(self) -> Result<End> {
         let source = self.source();
@@ -207,10 +145,10 @@ impl Contexts {
             return Ok(End::Interrupted);
         };
         self.report(&folder, &all, &outlook)?;
-        let kept: Vec<_> = all.iter().filter_map(|made| made.outcome.as_ref().ok()).collect();
-        let stack = Stack::new(kept.iter().map(|context| context.covariance.clone()).collect())?;
+        let shown = shown_images(&all);
+        let stack = Stack::new(shown.iter().map(|context| context.covariance.clone()).collect())?;
         write_atomically(&self.out.with_extension("csv"), listing(&all).as_bytes())?;
-        self.write(&stack, &outlook)
+        self.write(&stack, &ContextsPicture::draw(&shown, &in_words(making.patch))?, &outlook)
     }
 
     /// Says what became of the folder's files; fails where no context is left.
@@ -248,14 +186,18 @@ impl Contexts {
             "{contexts} of {} fields kept, the others have a condition number of {} or more",
             drawn.drawn, fields.condition
         ));
-        self.write(&drawn.contexts, &outlook)
+        let caption = format!("1/f fields, {}", in_words(fields.patch));
+        let picture = ContextsPicture::draw(&shown_numbers(&drawn.contexts)?, &caption)?;
+        self.write(&drawn.contexts, &picture, &outlook)
     }
 
     fn generate_synthetic(&self) -> Result<End> {
         let usual = Synthetic::published();
         let family = Synthetic { contexts: self.count.map_or(usual.contexts, NonZeroUsize::get), ..usual };
         let drawn = family.draw(&mut stream(self.seed, 0)).context("synthetic")?;
-        self.write(&drawn.contexts, &Shown::new(self.quiet))
+        let picture =
+            ContextsPicture::draw(&shown_numbers(&drawn.contexts)?, "the paper's synthetic family")?;
+        self.write(&drawn.contexts, &picture, &Shown::new(self.quiet))
     }
 
     fn patch(&self, usual_spacing: usize) -> Patch {
@@ -270,10 +212,10 @@ impl Contexts {
 
     fn sampling(&self) -> Result<Sampling> {
         let choice = self.sampling.unwrap_or(Choice::Independent);
-        if self.step.is_some() && !matches!(choice, Choice::Walk) {
+        if self.step.is_some() && choice != Choice::Walk {
             return Err(Usage("--step: expected --sampling walk, which alone makes steps".into()).into());
         }
-        if self.samples.is_some() && matches!(choice, Choice::Every) {
+        if self.samples.is_some() && choice == Choice::Every {
             let complaint = "--samples: expected another --sampling than every, which takes all there are";
             return Err(Usage(complaint.into()).into());
         }
@@ -294,10 +236,44 @@ impl Contexts {
         })
     }
 
-    fn write(&self, stack: &Stack, outlook: &dyn Outlook) -> Result<End> {
+    /// Writes the stack last, so that where it is, all is.
+    fn write(&self, stack: &Stack, picture: &ContextsPicture, outlook: &dyn Outlook) -> Result<End> {
+        picture.write(&self.out)?;
         write_atomically(&self.out, &stack_bytes(stack)?)?;
         let (out, count, n) = (self.out.display(), stack.len(), stack.neurons());
-        outlook.say(&format!("{out} written: {count} contexts of {n} neurons"));
+        outlook
+            .say(&format!("{out} written: {count} contexts of {n} neurons; a picture of them is beside it"));
         Ok(End::Done)
     }
+}
+
+fn in_words(patch: Patch) -> String {
+    let Patch { width, height, spacing } = patch;
+    let apart = if spacing == 1 { "next to each other".into() } else { format!("{spacing} apart") };
+    format!("patches of {width} × {height} pixels, {apart}")
+}
+
+/// The images that gave a context.
+fn shown_images(all: &[Made]) -> Vec<ShownContext<'_>> {
+    let kept = all.iter().filter_map(|made| Some((&made.name, made.outcome.as_ref().ok()?)));
+    kept.map(|(name, context)| ShownContext {
+        name: name.clone(),
+        note: condition_note(context.spectrum),
+        thumbnail: Some(&context.thumbnail),
+        covariance: &context.covariance,
+    })
+    .collect()
+}
+
+/// Contexts that have nothing but their place in the stack.
+fn shown_numbers(stack: &Stack) -> Result<Vec<ShownContext<'_>>> {
+    let shown = |(i, covariance)| {
+        let note = condition_note(Spectrum::of(covariance)?);
+        Ok(ShownContext { name: format!("context {i}"), note, thumbnail: None, covariance })
+    };
+    stack.covariances().iter().enumerate().map(shown).collect()
+}
+
+fn condition_note(spectrum: Spectrum) -> String {
+    format!("condition {:.1}", spectrum.condition())
 }

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::lettering::runs;
 use super::style::{Role, Style};
 
@@ -185,6 +188,18 @@ impl Canvas {
             self.body,
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {}/>",
             paint.attributes()
+        );
+    }
+
+    /// A PNG file, stretched over a frame of the same proportions.
+    pub fn raster(&mut self, frame: Frame, png: &[u8]) {
+        let Frame { x, y, width, height } = frame;
+        let (x, y, width, height) = (short(x), short(y), short(width), short(height));
+        let _ = writeln!(
+            self.body,
+            "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"none\" \
+             href=\"data:image/png;base64,{}\"/>",
+            STANDARD.encode(png)
         );
     }
 

@@ -1,6 +1,7 @@
 //! Sets text: a small markup for symbols, real minus signs and exponents, and how wide a text comes out.
 //!
-//! `*W*` is bold, `~x~` italic, `_0` or `_{rn}` low, `^2` or `^{−3}` high.
+//! `*W*` is bold, `~x~` italic, `_0` or `_{rn}` low, `^2` or `^{−3}` high; a backslash takes the meaning from the next
+//! letter.
 
 use std::sync::OnceLock;
 
@@ -63,6 +64,7 @@ pub fn runs(markup: &str) -> Vec<Run> {
             }
             '_' => (Level::Low, script(&mut letters)),
             '^' => (Level::High, script(&mut letters)),
+            '\\' => (Level::Base, letters.next().map(String::from).unwrap_or_default()),
             plain => (Level::Base, plain.to_string()),
         };
         match runs.last_mut() {
@@ -71,6 +73,18 @@ pub fn runs(markup: &str) -> Vec<Run> {
         }
     }
     runs
+}
+
+/// Markup for text that is none, such as the name of a file.
+pub fn literal(text: &str) -> String {
+    let mut markup = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '*' | '~' | '_' | '^' | '\\') {
+            markup.push('\\');
+        }
+        markup.push(letter);
+    }
+    markup
 }
 
 /// One letter, or all up to the closing brace.

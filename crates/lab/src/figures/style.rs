@@ -118,6 +118,12 @@ impl Style {
 
     /// The colour of a number from −1 to 1: blue over white to red, or black over grey to white.
     pub fn diverging(self, share: f64) -> String {
+        let [red, green, blue] = self.diverging_bytes(share);
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
+
+    /// The same in red, green and blue.
+    pub fn diverging_bytes(self, share: f64) -> [u8; 3] {
         let share = share.clamp(-1.0, 1.0);
         match self {
             Self::Light if share < 0.0 => blend(WHITE, [0x00, 0x51, 0x86], -share),
@@ -130,7 +136,6 @@ impl Style {
 const WHITE: [u8; 3] = [0xff; 3];
 
 #[allow(clippy::cast_sign_loss)] // A mixture of two bytes is one.
-fn blend(from: [u8; 3], to: [u8; 3], share: f64) -> String {
-    let mix = |i: usize| (f64::from(from[i]) * (1.0 - share) + f64::from(to[i]) * share).round() as u8;
-    format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
+fn blend(from: [u8; 3], to: [u8; 3], share: f64) -> [u8; 3] {
+    [0, 1, 2].map(|i| (f64::from(from[i]) * (1.0 - share) + f64::from(to[i]) * share).round() as u8)
 }
