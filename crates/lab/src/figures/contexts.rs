@@ -66,7 +66,7 @@ impl ContextsPicture {
         let bar = Frame::new(right, MARGINS[1] + LINE + image + 6.0, 9.0, side);
         canvas.part("panel", "colour bar", |canvas| colour_bar(canvas, bar, 1.0));
         let caption = format!(
-            "{count} of {} contexts; {caption}; colours in proportion to the largest entry of each covariance",
+            "{count} of {} contexts; {caption}; colours relative to the largest entry of each",
             contexts.len()
         );
         let place = (MARGINS[0], height - 9.0);
