@@ -1,10 +1,13 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
 //! [`cli`] has a file for each verb, [`data`] reads and writes, and [`experiment`] turns a spec into runs and runs into
-//! results; [`findings`] reads those back, and [`figures`] draws them.
+//! results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets them
+//! beside what others found ([`references`]).
 
 pub mod cli;
 pub mod data;
 pub mod experiment;
 pub mod figures;
 pub mod findings;
+pub mod references;
+pub mod report;
