@@ -40,6 +40,7 @@ pub use style::Style;
 use crate::data::write_atomically;
 use crate::experiment::Figure;
 use crate::findings::Findings;
+use crate::references::{Reference, References};
 
 /// The directory of pictures within the directory of results.
 pub const PICTURES: &str = "figures";
@@ -59,7 +60,7 @@ impl Picture {
     ///
     /// # Errors
     /// When the figure's series are not as expected.
-    pub fn draw(figure: Figure, findings: &Findings, style: Style) -> Result<Self> {
+    pub fn draw(figure: Figure, findings: &Findings, words: &Reference, style: Style) -> Result<Self> {
         let canvas: Canvas = match figure {
             Figure::Geometry => geometry::draw(findings, style)?,
             Figure::Synthetic => synthetic::draw(findings, style)?,
@@ -71,7 +72,8 @@ impl Picture {
             Figure::Leak => leak::draw(findings, style)?,
             Figure::Ablation => ablation::draw(findings, style)?,
         };
-        Ok(Self { figure, style, svg: canvas.svg(figure.name()) })
+        let svg = canvas.svg(&words.title, &findings.fill(figure, &words.alt));
+        Ok(Self { figure, style, svg })
     }
 }
 
@@ -79,9 +81,14 @@ impl Picture {
 ///
 /// # Errors
 /// When a figure's series are not as expected.
-pub fn draw_all(findings: &Findings) -> Result<Vec<Picture>> {
-    let styles = |figure| Style::ALL.map(|style| Picture::draw(figure, findings, style));
-    findings.figures().into_iter().flat_map(styles).collect()
+pub fn draw_all(findings: &Findings, references: &References) -> Result<Vec<Picture>> {
+    let mut pictures = Vec::new();
+    for figure in findings.figures() {
+        for style in Style::ALL {
+            pictures.push(Picture::draw(figure, findings, references.of(figure)?, style)?);
+        }
+    }
+    Ok(pictures)
 }
 
 /// Writes pictures as SVG and PNG, on as many threads as there are cores.

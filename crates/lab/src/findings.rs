@@ -1,5 +1,7 @@
 //! Reads back what `reproduce` wrote: all that figures and report are made from.
 
+mod measured;
+
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -8,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::experiment::{Figure, PANELS, RESULTS};
+pub use measured::{Measured, short};
 
 /// The numbers and series of a call, as its two files hold them.
 #[derive(Debug)]
@@ -44,6 +47,13 @@ impl Findings {
     /// Where a figure's contexts come from, in words.
     pub fn contexts(&self, figure: Figure) -> &str {
         self.results["figures"][figure.name()]["contexts"].as_str().unwrap_or("")
+    }
+
+    /// Whether a variant's natural contexts are generated ones.
+    pub fn is_generated(&self, figure: Figure, variant: &str) -> bool {
+        let all = self.contexts(figure);
+        let own = all.split("; ").find(|part| part.starts_with(&format!("{variant}: ")));
+        own.unwrap_or(all).contains("generator")
     }
 
     /// The names of a figure's variants.

@@ -12,8 +12,9 @@ use crate::data::read_stack;
 use crate::experiment::{
     Execution, Figure, GivenStack, Outlook, Plan, RESULTS, Scale, Setting, Spec, execute,
 };
-use crate::figures;
 use crate::findings::Findings;
+use crate::references::References;
+use crate::{figures, report};
 
 /// Rerun the paper and write every number to DIR/results.json
 ///
@@ -104,11 +105,12 @@ impl Reproduce {
     }
 }
 
-/// Draws figures from the results in a directory.
+/// Draws figures and writes the report from the results in a directory.
 fn draw(directory: &Path) -> Result<()> {
-    let findings = Findings::read(directory)?;
-    let pictures = figures::draw_all(&findings)?;
-    figures::write_all(&pictures, directory)
+    let (findings, references) = (Findings::read(directory)?, References::embedded()?);
+    let pictures = figures::draw_all(&findings, &references)?;
+    figures::write_all(&pictures, directory)?;
+    report::write(&findings, &references, &pictures, directory)
 }
 
 /// `FIGURE=FILE`, or a file for all figures it fits.

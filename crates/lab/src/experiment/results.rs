@@ -26,6 +26,8 @@ pub struct Results {
     pub scale: Scale,
     /// The seed all random numbers come from.
     pub seed: u64,
+    /// The processor, where the system tells.
+    pub processor: Option<String>,
     /// The number of threads.
     pub jobs: usize,
     /// The time taken, without runs that an earlier call had finished.

@@ -72,10 +72,18 @@ pub fn execute(plan: &Plan, setting: &Setting, how: &Execution<'_>) -> Result<Op
         commit,
         scale: setting.scale,
         seed: setting.seed,
+        processor: processor(),
         jobs: how.jobs,
         seconds: start.elapsed().as_secs_f64(),
         figures: reported,
     }))
+}
+
+/// The name of the processor, as Linux tells it.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, name)| name.trim().to_owned())
 }
 
 fn open<'a>(planned: &'a Planned, how: &Execution<'_>) -> Result<Progress<'a>> {

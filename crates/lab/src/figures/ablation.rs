@@ -109,8 +109,8 @@ fn means(canvas: &mut Canvas, panel: Frame, variants: &[Variant<'_>]) {
 fn label(variant: &str) -> String {
     let known = match variant {
         "gains" => "gains\nalone",
-        "synapses" => "synapses\nalone, slow",
-        "synapses-fast" => "synapses\nalone, fast",
+        "synapses" => "synapses\nslow",
+        "synapses-fast" => "synapses\nfast",
         other => other,
     };
     known.to_owned()

@@ -245,13 +245,14 @@ impl Canvas {
         self.body.push_str("</text>\n");
     }
 
-    /// The whole picture, with a title for those who cannot see it.
-    pub fn svg(&self, title: &str) -> String {
+    /// The whole picture, with its title and what it shows for those who cannot see it.
+    pub fn svg(&self, title: &str, shows: &str) -> String {
         let (width, height) = (short(self.width), short(self.height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" role=\"img\">\n\
-             <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n",
+             viewBox=\"0 0 {width} {height}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" role=\"img\" \
+             aria-label=\"{}\">\n<title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n",
+            escape(shows),
             escape(title),
             self.body
         )

@@ -71,7 +71,7 @@ impl ContextsPicture {
         );
         let place = (MARGINS[0], height - 9.0);
         canvas.text(place, &Text::new(caption, SMALL).colour(Style::Light.faint_ink()));
-        Ok(Self { svg: canvas.svg("contexts and their covariances") })
+        Ok(Self { svg: canvas.svg("contexts", "Contexts and, below each, its covariance") })
     }
 
     /// Writes the picture twice, as SVG and as PNG.

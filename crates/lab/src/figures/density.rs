@@ -9,8 +9,8 @@ const POINTS: usize = 200;
 /// and ends at 0. The bandwidth is Silverman's, but at least a hundredth of the axis, so that starts that all end at one
 /// value are a peak and not a line without width.
 pub fn smoothed(values: &[f64], axis: &Axis) -> Vec<(f64, f64)> {
-    let (to, back): (fn(f64) -> f64, fn(f64) -> f64) =
-        if axis.is_log() { (f64::ln, f64::exp) } else { (|x| x, |x| x) };
+    let to = |x: f64| if axis.is_log() { x.ln() } else { x };
+    let back = |x: f64| if axis.is_log() { x.exp() } else { x };
     let values: Vec<f64> = values.iter().map(|&x| to(x)).filter(|x| x.is_finite()).collect();
     let [from, until] = axis.bounds().map(to);
     if values.is_empty() {
