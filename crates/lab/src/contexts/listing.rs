@@ -1,5 +1,6 @@
 //! Says in words and in a table what became of each image.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Made, Reason};
@@ -70,10 +71,13 @@ pub fn left_out(all: &[Made], limit: f64) -> Vec<String> {
     ));
     lines.extend(line("too small for the patch", names(|why| matches!(why, Reason::TooSmall { .. }))));
     lines.extend(line("constant", names(|why| *why == Reason::Constant)));
-    lines.extend(reasons().filter_map(|(name, why)| match why {
-        Reason::Unusable(why) => Some(format!("{name}: {why}")),
-        _ => None,
-    }));
+    let mut complaints: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, why) in reasons() {
+        if let Reason::Unusable(why) = why {
+            complaints.entry(why).or_default().push(name);
+        }
+    }
+    lines.extend(complaints.iter().map(|(why, names)| format!("{}: {why}", some_names(names))));
     lines
 }
 

@@ -67,7 +67,7 @@ impl Image {
         );
         ensure!(
             !layout.has_alpha() || levels.are_opaque(layout.samples()),
-            "expected opaque pixels, but some are transparent and so have no luminance; save it without transparency"
+            "expected opaque pixels, but some are transparent, and what lies behind them is not known"
         );
         let light = transfer.table(levels.highest());
         Ok(Self { width, height, levels, layout, light })
