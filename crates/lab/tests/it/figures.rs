@@ -93,27 +93,47 @@ fn every_number_in_a_picture_is_one() {
     }
 }
 
-#[test]
-fn text_is_inside_the_picture_and_does_not_overlap() {
-    for name in pictures() {
-        let tree = tree(&svg(everything(), &name));
-        let mut found = Vec::new();
-        texts(tree.root(), &mut found);
-        assert!(found.len() > 5, "{name} has no text");
-        for (i, (words, at)) in found.iter().enumerate() {
-            let inside = at.left() >= 0.0
-                && at.top() >= 0.0
-                && at.right() <= tree.size().width()
-                && at.bottom() <= tree.size().height();
-            assert!(inside, "{name}: {words} is cut off: {at:?}");
-            for (others, other) in &found[..i] {
-                let across = at.right().min(other.right()) - at.left().max(other.left());
-                let down = at.bottom().min(other.bottom()) - at.top().max(other.top());
-                // Boxes have the height of the tallest letters, so a little overlap is none.
-                assert!(across < 1.0 || down < 2.5, "{name}: {words} lies on {others}");
+/// Texts that are cut off or lie on each other.
+fn unreadable(svg: &str) -> Vec<String> {
+    let tree = tree(svg);
+    let mut found = Vec::new();
+    texts(tree.root(), &mut found);
+    let mut faults = Vec::new();
+    for (i, (words, at)) in found.iter().enumerate() {
+        let inside = at.left() >= 0.0
+            && at.top() >= 0.0
+            && at.right() <= tree.size().width()
+            && at.bottom() <= tree.size().height();
+        if !inside {
+            faults.push(format!("{words} is cut off: {at:?}"));
+        }
+        for (others, other) in &found[..i] {
+            let across = at.right().min(other.right()) - at.left().max(other.left());
+            let down = at.bottom().min(other.bottom()) - at.top().max(other.top());
+            // Boxes have the height of the tallest letters, so a little overlap is none.
+            if across > 1.0 && down > 2.5 {
+                faults.push(format!("{words} lies on {others}"));
             }
         }
     }
+    faults
+}
+
+#[test]
+fn text_is_inside_the_picture_and_does_not_overlap() {
+    for name in pictures() {
+        let svg = svg(everything(), &name);
+        assert!(svg.matches("<text").count() > 5, "{name} has no text");
+        assert!(unreadable(&svg).is_empty(), "{name}: {:?}", unreadable(&svg));
+    }
+    let text = |x: u32, words: &str| format!("<text x=\"{x}\" y=\"30\" font-size=\"10\">{words}</text>");
+    let picture = |texts: String| {
+        let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100\" height=\"50\" font-family=\"DejaVu Sans\">";
+        unreadable(&format!("{head}{texts}</svg>"))
+    };
+    assert!(picture(text(5, "one") + &text(60, "two")).is_empty());
+    assert_eq!(picture(text(5, "longer") + &text(30, "two")).len(), 1, "overlap is seen");
+    assert_eq!(picture(text(90, "longer")).len(), 1, "a cut-off text is seen");
 }
 
 #[test]
