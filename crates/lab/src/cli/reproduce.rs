@@ -12,11 +12,15 @@ use crate::data::read_stack;
 use crate::experiment::{
     Execution, Figure, GivenStack, Outlook, Plan, RESULTS, Scale, Setting, Spec, execute,
 };
+use crate::figures;
 use crate::findings::Findings;
 use crate::references::References;
-use crate::{figures, report};
+use crate::report::{self, REPORT};
 
-/// Rerun the paper and write every number to DIR/results.json
+/// Rerun the paper: every number, every figure, and a report to read in a browser
+///
+/// Writes DIR/report.html (one file, needs no network), DIR/figures/FIGURE.svg and .png (FIGURE-print.* for paper),
+/// DIR/results.json (every number) and DIR/panels.json (the series behind the pictures).
 ///
 /// A call that is interrupted keeps its finished runs in DIR; the same call again continues from them.
 #[derive(Args)]
@@ -75,8 +79,13 @@ impl Reproduce {
         };
         results.write(&self.out)?;
         draw(&self.out)?;
-        let (path, seconds) = (self.out.join(RESULTS), results.seconds);
-        outlook.say(&format!("{} written after {seconds:.0} s", path.display()));
+        let seconds = results.seconds;
+        let [results, report] = [RESULTS, REPORT].map(|file| self.out.join(file));
+        outlook.say(&format!(
+            "{} written after {seconds:.0} s; open {} to see it",
+            results.display(),
+            report.display()
+        ));
         Ok(End::Done)
     }
 

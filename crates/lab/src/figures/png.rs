@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb::Database};
 
 use super::lettering::FACES;
@@ -33,6 +33,8 @@ impl Renderer {
         let tree = Tree::from_str(svg, &options).context("a drawn SVG cannot be read")?;
         let [width, height] = [tree.size().width(), tree.size().height()].map(|x| (x * SCALE).ceil() as u32);
         let mut pixels = Pixmap::new(width, height).context("a picture without a size")?;
+        // A height that is no whole number of pixels would leave the last row half empty.
+        pixels.fill(Color::WHITE);
         resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
         pixels.encode_png().context("a PNG cannot be encoded")
     }

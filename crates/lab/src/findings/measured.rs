@@ -23,7 +23,13 @@ impl Measured {
         match (self.value, self.spread) {
             (None, _) => "not measurable".to_owned(),
             (Some(value), None) => short(value, value),
-            (Some(value), Some(spread)) => format!("{} ± {}", short(value, value), short(spread, value)),
+            (Some(value), Some(spread)) => {
+                let (value, spread) = (short(value, value), short(spread, value));
+                // A spread that rounds to nothing is small, not absent.
+                let tiny = spread.starts_with("0.") && !spread.contains(|digit| ('1'..='9').contains(&digit));
+                let spread = if tiny { format!("<{}1", &spread[..spread.len() - 1]) } else { spread };
+                format!("{value} ± {spread}")
+            }
         }
     }
 }
@@ -32,7 +38,7 @@ impl Measured {
 #[allow(clippy::cast_sign_loss)] // Clamped to 0 and above.
 pub fn short(x: f64, like: f64) -> String {
     let size = like.abs().max(f64::MIN_POSITIVE).log10().floor();
-    if x == 0.0 || (x.fract() == 0.0 && x.abs() < 1e6) {
+    if x == like && x.fract() == 0.0 && x.abs() < 1e6 {
         return format!("{x:.0}");
     }
     if size < -3.0 {
@@ -72,6 +78,24 @@ impl Findings {
             found = found.get(position(numbers, entry)?)?;
         }
         measured(found, median)
+    }
+
+    /// How many starts failed or diverged of those that a number is over.
+    pub fn failed(&self, figure: Figure, name: &str) -> Option<u64> {
+        let (name, entry) = name.split_once('@').unwrap_or((name, ""));
+        let (variant, key) = name.split_once('.')?;
+        let numbers = self.numbers(figure, variant);
+        if let Some(failures) = numbers.get("failures") {
+            return failures.as_u64();
+        }
+        // Where a variant has several cases, each has its own: natural_train and natural_diverged.
+        let case = key.split('_').next().unwrap_or(key);
+        let diverged = numbers.get("diverged").or_else(|| numbers.get(format!("{case}_diverged")))?;
+        let diverged = match diverged.as_array() {
+            Some(cases) => cases.get(position(numbers, entry.trim_end_matches('~'))?)?,
+            None => diverged,
+        };
+        Some(diverged["count"].as_u64().unwrap_or(0))
     }
 
     /// A text in which every `{name}` is replaced by its number.

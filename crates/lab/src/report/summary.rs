@@ -57,7 +57,7 @@ pub fn summary(findings: &Findings, references: &References) -> Result<String> {
     let lists = [
         ("What reproduces", &summary.reproduces),
         ("What does not, or not as printed", &summary.does_not),
-        ("What is added here", &summary.better),
+        ("What is better or new here", &summary.better),
     ];
     for (title, sentences) in lists {
         let _ = writeln!(html, "<h3>{title}</h3>\n<ul>");
@@ -99,7 +99,7 @@ fn agreement(findings: &Findings, references: &References) -> Result<String> {
         0 => "No number of this run can be compared with one of the authors' code.".to_owned(),
         all => format!(
             "{agree} of the {all} numbers that can be compared with the authors' code agree with it: they differ by \
-             no more than twice the joint standard deviation over starts, or by a tenth where no spread is known."
+             no more than the joint standard deviation over starts, or by a tenth where no spread is known."
         ),
     })
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::page::prose;
 use crate::experiment::Figure;
-use crate::findings::{Findings, Measured, short};
+use crate::findings::{Findings, Measured};
 use crate::references::{Reference, Row};
 
 /// How a number of the run stands to that of the authors' code.
@@ -42,8 +42,8 @@ pub fn verdict(findings: &Findings, figure: Figure, row: &Row) -> Option<Verdict
     }
     let (value, reference) = (here.value?, *authors.first()?);
     let tolerance = match authors.get(1) {
-        Some(spread) => 2.0 * spread.hypot(here.spread.unwrap_or(0.0)),
-        None => (0.1 * reference.abs()).max(2.0 * here.spread.unwrap_or(0.0)),
+        Some(spread) => spread.hypot(here.spread.unwrap_or(0.0)),
+        None => (0.1 * reference.abs()).max(here.spread.unwrap_or(0.0)),
     };
     Some(match value - reference {
         gap if gap.abs() <= tolerance => Verdict::Agrees,
@@ -76,7 +76,9 @@ fn line(html: &mut String, findings: &Findings, figure: Figure, row: &Row) {
         (None, Some(numbers)) => authors_text(numbers),
         (None, None) => "–".to_owned(),
     };
-    let [starts, failed] = counts(findings, figure, variant(row));
+    let starts = findings.numbers(figure, variant(row))["seeds"].as_u64();
+    let [starts, failed] = [starts, findings.failed(figure, &row.number)]
+        .map(|count| count.map_or("–".to_owned(), |count| count.to_string()));
     let verdict = verdict(findings, figure, row).map_or("–", Verdict::words);
     let cells =
         [variant(row), row.paper.as_deref().unwrap_or("–"), &authors, &here, &starts, &failed, verdict];
@@ -90,20 +92,4 @@ fn line(html: &mut String, findings: &Findings, figure: Figure, row: &Row) {
 fn authors_text(numbers: &[f64]) -> String {
     let value = numbers.first().copied().unwrap_or(f64::NAN);
     Measured { value: Some(value), spread: numbers.get(1).copied() }.text()
-}
-
-/// How many starts a variant had, and how many of them failed or diverged.
-fn counts(findings: &Findings, figure: Figure, variant: &str) -> [String; 2] {
-    let numbers = findings.numbers(figure, variant);
-    let starts = numbers["seeds"].as_f64().map_or("–".to_owned(), |starts| short(starts, starts));
-    let lost = |value: &serde_json::Value| value["count"].as_u64().unwrap_or(0);
-    let failed = numbers["failures"].as_u64().unwrap_or_else(|| {
-        let diverged = numbers.as_object().into_iter().flatten().filter(|(key, _)| key.ends_with("diverged"));
-        let each = diverged.map(|(_, value)| match value.as_array() {
-            Some(cases) => cases.iter().map(lost).sum(),
-            None => lost(value),
-        });
-        each.sum()
-    });
-    [starts, failed.to_string()]
 }

@@ -2,9 +2,11 @@
 
 mod bench;
 mod contexts;
+mod figures;
 mod hostile_images;
 mod interruption;
 mod photographs;
+mod report;
 mod reproduce;
 mod schema;
 mod specs;
