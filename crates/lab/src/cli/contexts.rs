@@ -31,8 +31,9 @@ use crate::figures::{ContextsPicture, ShownContext};
 /// each image, and a picture of the contexts (COVS.svg and COVS.png). Nothing is written when it is interrupted.
 ///
 /// Neighbouring pixels of photographs are so alike that hardly any covariance is well-conditioned. Pixels 16 to 32
-/// apart and a condition number below 20 give contexts like those of the paper, which took neighbouring pixels of the
-/// 56 of 4167 van Hateren images that pass this filter (--spacing 1).
+/// apart and a filter of the condition number give contexts like those of the paper, which took neighbouring pixels
+/// of the 56 of 4167 van Hateren images with one below 20 (--spacing 1). Where that keeps too few, try
+/// `--condition 200`: what made Fig. 4 copes with it, but Algorithm 2 at the paper's rates needs one below 40.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Contexts {

@@ -232,6 +232,19 @@ fn the_stack_feeds_reproduce() {
     assert!(output.status.success(), "{}", stderr(&output));
     let origin = bench.results()["figures"]["natural"]["contexts"].to_string();
     assert!(origin.contains("12 covariances, N = 6") && origin.contains("covs.npy"), "{origin}");
+    shows_images_above_covariances(&bench);
+}
+
+fn shows_images_above_covariances(bench: &Bench) {
+    let svg = std::fs::read_to_string(bench.path("covs.svg")).expect("a picture");
+    assert_eq!(svg.matches("<image ").count(), 24, "an image and a covariance for each context");
+    for part in [">00.png<", ">11.png<", "condition ", "12 of 12 contexts; patches of 3 × 2 pixels"] {
+        assert!(svg.contains(part), "{part}");
+    }
+    let png = image::open(bench.path("covs.png")).expect("a picture").to_luma8();
+    // A renderer that could not read the images inside would leave the paper white.
+    let inked = png.pixels().filter(|pixel| pixel.0[0] < 250).count();
+    assert!(inked * 5 > png.pixels().count(), "{inked} of {} pixels", png.pixels().count());
 }
 
 #[test]
