@@ -3,7 +3,7 @@
 mod flags;
 
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -139,6 +139,7 @@ impl Contexts {
             scaling: self.norm.map_or(Scaling::Norm(10.0), |norm| norm.0),
         };
         let folder = read_folder(&self.source)?;
+        self.refuse_own_folder()?;
         let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
         let workshop = Workshop { jobs: jobs(self.jobs), outlook: &outlook, stop: &stop };
         let Some(all) = make_contexts(&folder.images, &making, &workshop) else {
@@ -150,6 +151,19 @@ impl Contexts {
         let stack = Stack::new(shown.iter().map(|context| context.covariance.clone()).collect())?;
         write_atomically(&self.out.with_extension("csv"), listing(&all).as_bytes())?;
         self.write(&stack, &ContextsPicture::draw(&shown, &in_words(making.patch))?, &outlook)
+    }
+
+    /// The picture of the contexts would be an image of the folder for the next call.
+    fn refuse_own_folder(&self) -> Result<()> {
+        let parent = self.out.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let target = parent.unwrap_or(Path::new(".")).canonicalize();
+        if target.is_ok_and(|target| self.source.canonicalize().is_ok_and(|source| source == target)) {
+            let (out, source) = (self.out.display(), self.source.display());
+            return Err(
+                Usage(format!("--out: expected a place outside the folder {source}, came {out}")).into()
+            );
+        }
+        Ok(())
     }
 
     /// Says what became of the folder's files; fails where no context is left.

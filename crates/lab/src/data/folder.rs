@@ -46,9 +46,11 @@ pub fn read_folder(path: &Path) -> Result<Folder> {
     Ok(Folder { images, others: others.iter().map(|path| file_name(path)).collect() })
 }
 
-/// The last part of a path, for people to read.
+/// The last part of a path, for people to read: what a terminal or a picture would stumble over is marked as unknown.
 pub fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    let harmless = |letter: char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.chars().map(|letter| if harmless(letter) { letter } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
 fn is_image(path: &Path) -> bool {

@@ -201,6 +201,34 @@ fn wrong_flags_are_wrong_usage_and_named() {
     }
 }
 
+#[test]
+fn the_folder_of_images_is_no_place_for_their_picture() {
+    let bench = Bench::new();
+    add(&bench, "good.png", encoded(colour(40, 30, 1), ImageFormat::Png));
+    let mut call = leukos();
+    call.current_dir(bench.path("photos")).args(["contexts", ".", "--out", "covs.npy"]);
+    let output = call.output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("--out: expected a place outside the folder ., came covs.npy"), "{said}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_name_full_of_control_letters_and_markup_spoils_neither_words_nor_picture() {
+    let bench = Bench::new();
+    let name = "a\u{1b}[2J\n*b*_c^<&\"'\\.png";
+    add(&bench, name, encoded(colour(40, 30, 1), ImageFormat::Png));
+    let output = contexts(&bench, &[&SMALL[..], &["--condition", "none"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(!stderr(&output).contains('\u{1b}'));
+    let svg = std::fs::read_to_string(bench.path("covs.svg")).expect("a picture");
+    assert!(svg.contains("&lt;&amp;&quot;'\\.png"), "{svg}");
+    assert!(image::open(bench.path("covs.png")).is_ok());
+    let table = std::fs::read_to_string(bench.path("covs.csv")).expect("a table");
+    assert_eq!(table.lines().count(), 2, "{table}");
+}
+
 /// Whether a process has taken SIGINT into its own hands.
 #[cfg(target_os = "linux")]
 fn listens(id: u32) -> bool {
