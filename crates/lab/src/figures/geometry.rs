@@ -93,7 +93,7 @@ fn whitening(canvas: &mut Canvas, panel: Frame, shown: &Shown) {
     let style = canvas.style;
     let columns: [(Frame, &str, Role, Vec<&Pair>); 3] = [
         (left, "stimuli *s*", Role::Context, switches.iter().map(|at| &shown.contexts[at.to]).collect()),
-        (middle, "*r* after a switch", Role::Initial, switches.iter().map(|at| &at.before).collect()),
+        (middle, "*r* after a switch", Role::Other, switches.iter().map(|at| &at.before).collect()),
         (right, "*r*, gains adapted", Role::Learned, switches.iter().map(|at| &at.after).collect()),
     ];
     for (frame, title, role, covariances) in columns {
