@@ -11,7 +11,7 @@ use super::frequency::by_frequency;
 use super::interneurons::{Sweep, error_against_interneurons};
 use super::known;
 use super::marks::{Corner, Entry};
-use super::pair::nothing;
+use super::pair::{legend_above, nothing};
 use super::style::{Role, Style};
 use crate::experiment::{Figure, Statistic};
 use crate::findings::Findings;
@@ -146,7 +146,7 @@ fn basis_errors(canvas: &mut Canvas, panel: Frame, series: &Series) {
     let plot = Plot::within(
         panel,
         Axis::linear(bounds, "‖· − *Q*_∗‖_F / N"),
-        Axis::linear([0.0, 1.25 * highest.max(f64::MIN_POSITIVE)], "share of starts, contexts"),
+        Axis::linear([0.0, 1.06 * highest.max(f64::MIN_POSITIVE)], "share of starts, contexts"),
     );
     plot.draw(canvas);
     let mut entries = Vec::new();
@@ -154,5 +154,5 @@ fn basis_errors(canvas: &mut Canvas, panel: Frame, series: &Series) {
         canvas.part("series", name, |canvas| plot.histogram(canvas, &bins, role));
         entries.push(Entry::dot(Paint::fill(canvas.style.colour(role)).opacity(0.7), name));
     }
-    plot.legend(canvas, Corner::TopRight, &entries);
+    legend_above(canvas, plot.frame, entries);
 }
