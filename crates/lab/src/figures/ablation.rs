@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::axes::{Axis, Plot, letter};
+use super::axes::{Axis, Plot};
 use super::canvas::{Canvas, Frame, Paint};
 use super::marks::{Corner, Entry};
 use super::style::{Role, Style};
@@ -43,8 +43,8 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let variants = variants.map(read).collect::<Result<Vec<_>>>()?;
     let whole = Frame::new(0.0, 0.0, SIZE[0], SIZE[1]);
     let (a, b) = (Frame { width: 380.0, ..whole }, whole.inset([400.0, 0.0, 0.0, 0.0]));
-    canvas.part("panel", "A", |canvas| after_switch(canvas, a, &variants));
-    canvas.part("panel", "B", |canvas| means(canvas, b, &variants));
+    canvas.panel("A", a, |canvas, frame| after_switch(canvas, frame, &variants));
+    canvas.panel("B", b, |canvas, frame| means(canvas, frame, &variants));
     Ok(canvas)
 }
 
@@ -71,7 +71,6 @@ fn after_switch(canvas: &mut Canvas, panel: Frame, variants: &[Variant<'_>]) {
         entries.push(Entry::line(paint, &label(variant.name).replace('\n', " ")));
     }
     plot.legend(canvas, Corner::BottomLeft, &entries);
-    letter(canvas, panel, "A");
 }
 
 /// B: over all stimuli of the last ten presentations, and over the second half of each.
@@ -102,7 +101,6 @@ fn means(canvas: &mut Canvas, panel: Frame, variants: &[Variant<'_>]) {
         Entry::dot(Paint::fill("#ffffff").edged(ink, 1.2), "second half"),
     ];
     plot.legend(canvas, Corner::TopLeft, &entries);
-    letter(canvas, panel, "B");
 }
 
 /// What a variant is called in the picture; a spec's own variants keep their names.

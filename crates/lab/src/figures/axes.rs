@@ -223,9 +223,14 @@ impl Plot {
     }
 }
 
-/// The letter of a panel, at its top left corner.
-pub fn letter(canvas: &mut Canvas, panel: Frame, letter: &str) {
-    canvas.text((panel.x + 2.0, panel.y + 13.0), &Text::new(format!("*{letter}*"), 14.0));
+impl Canvas {
+    /// Draws a panel, with its letter at the top left corner.
+    pub fn panel(&mut self, letter: &str, frame: Frame, draw: impl FnOnce(&mut Self, Frame)) {
+        self.part("panel", letter, |canvas| {
+            draw(canvas, frame);
+            canvas.text((frame.x + 2.0, frame.y + 13.0), &Text::new(format!("*{letter}*"), 14.0));
+        });
+    }
 }
 
 /// A heading over a panel.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::axes::{Axis, Plot, letter};
+use super::axes::{Axis, Plot};
 use super::canvas::{Canvas, Frame, Paint};
 use super::marks::{Corner, Entry};
 use super::pair::{PairSeries, directions, five_contexts, learning_curves, nothing};
@@ -27,22 +27,16 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let whole = Frame::new(0.0, 0.0, SIZE[0], SIZE[1]);
     let [a, b, c, d] = [[0, 0], [1, 0], [0, 1], [1, 1]].map(|cell| whole.cell([2, 2], cell, 8.0));
     let shown = curves.first().and_then(|(_, _, series)| series.shown.as_ref());
-    let mut panel = |name: &str, frame: Frame, draw: &dyn Fn(&mut Canvas, Frame)| {
-        canvas.part("panel", name, |canvas| {
-            draw(canvas, frame);
-            letter(canvas, frame, name);
-        });
-    };
-    panel("A", a, &|canvas, frame| learning_curves(canvas, frame, &curves));
-    panel("B", b, &|canvas, frame| match shown {
+    canvas.panel("A", a, |canvas, frame| learning_curves(canvas, frame, &curves));
+    canvas.panel("B", b, |canvas, frame| match shown {
         Some(shown) => five_contexts(canvas, frame, &shown.five_contexts),
         None => nothing(canvas, frame),
     });
-    panel("C", c, &|canvas, frame| match shown {
+    canvas.panel("C", c, |canvas, frame| match shown {
         Some(shown) => directions(canvas, frame, shown),
         None => nothing(canvas, frame),
     });
-    panel("D", d, &|canvas, frame| asymmetry(canvas, frame, &curves));
+    canvas.panel("D", d, |canvas, frame| asymmetry(canvas, frame, &curves));
     Ok(canvas)
 }
 

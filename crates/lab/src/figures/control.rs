@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::axes::{Axis, Plot, heading, letter};
+use super::axes::{Axis, Plot, heading};
 use super::canvas::{Canvas, Frame, Paint};
 use super::filters::{filters, largest, near_square, sparkline, zero_line};
 use super::frequency::by_frequency;
@@ -39,18 +39,14 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
                 .enumerate()
         {
             let frame = Frame { x: 240.0 * i as f64, width: 232.0, ..line };
-            canvas.part("panel", letters[i], |canvas| {
+            canvas.panel(letters[i], frame, |canvas, frame| {
                 heading(canvas, frame, &format!("*W*_T, {name}, {columns} × {rows}"));
                 let synapses = synapses.as_deref().unwrap_or(&[]);
                 show(canvas, frame.inset([16.0, 26.0, 12.0, 8.0]), synapses, series.patch);
-                letter(canvas, frame, letters[i]);
             });
         }
         let frame = line.inset([480.0, 0.0, 0.0, 0.0]);
-        canvas.part("panel", letters[2], |canvas| {
-            errors(canvas, frame, &series);
-            letter(canvas, frame, letters[2]);
-        });
+        canvas.panel(letters[2], frame, |canvas, frame| errors(canvas, frame, &series));
     }
     Ok(canvas)
 }

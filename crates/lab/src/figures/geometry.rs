@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::axes::{SMALL, heading, letter};
+use super::axes::{SMALL, heading};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::circuit::circuit;
 use super::cone::{Entries, View, root};
@@ -61,13 +61,10 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let series: Series = findings.series(Figure::Geometry, variant)?;
     let top = Frame::new(0.0, 0.0, SIZE[0], FIRST);
     let Some(shown) = series.shown else {
-        canvas.part("panel", "A", |canvas| nothing(canvas, top));
+        canvas.panel("A", top, nothing);
         return Ok(canvas);
     };
-    canvas.part("panel", "A", |canvas| {
-        whitening(canvas, top, &shown);
-        letter(canvas, top, "A");
-    });
+    canvas.panel("A", top, |canvas, frame| whitening(canvas, frame, &shown));
     let below = Frame::new(0.0, FIRST, SIZE[0], SIZE[1] - FIRST);
     let roots: Vec<Entries> = shown.contexts.iter().map(root).collect();
     let height = roots.iter().map(|[a, _, c]| 0.5 * (a + c)).fold(shown.leak, f64::max);
@@ -76,13 +73,12 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
         [("B", "F(*W*_0)", Role::Initial, &shown.initial), ("C", "F(*W*_T)", Role::Learned, &shown.learned)];
     for (i, (name, title, role, situation)) in sides.into_iter().enumerate() {
         let frame = below.cell([2, 1], [i, 0], 8.0);
-        canvas.part("panel", name, |canvas| {
+        canvas.panel(name, frame, |canvas, frame| {
             heading(canvas, frame, title);
             let view = view.moved(frame.inset([14.0, 26.0, 14.0, 30.0]));
             cone(canvas, &view, situation, (shown.leak, role));
             contexts(canvas, &view, situation, &roots);
             key(canvas, frame, situation);
-            letter(canvas, frame, name);
         });
     }
     Ok(canvas)
@@ -97,7 +93,7 @@ fn whitening(canvas: &mut Canvas, panel: Frame, shown: &Shown) {
     let style = canvas.style;
     let columns: [(Frame, &str, Role, Vec<&Pair>); 3] = [
         (left, "stimuli *s*", Role::Context, switches.iter().map(|at| &shown.contexts[at.to]).collect()),
-        (middle, "*r* after a switch", Role::Initial, switches.iter().map(|at| &at.before).collect()),
+        (middle, "*r* after a switch", Role::Other, switches.iter().map(|at| &at.before).collect()),
         (right, "*r*, gains adapted", Role::Learned, switches.iter().map(|at| &at.after).collect()),
     ];
     for (frame, title, role, covariances) in columns {

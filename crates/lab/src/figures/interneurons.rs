@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::axes::{Axis, Plot, SMALL, heading, letter};
+use super::axes::{Axis, Plot, SMALL, heading};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::filters::{filters, largest, near_square, sparkline, zero_line};
 use super::frequency::by_frequency;
@@ -63,27 +63,21 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let progress = 24.0 * fewer.len() as f64 + 30.0;
     let height = ERRORS + progress + 190.0;
     let mut canvas = Canvas::new(WIDTH, height, style);
-    let mut panel = |name: &str, frame: Frame, draw: &dyn Fn(&mut Canvas, Frame)| {
-        canvas.part("panel", name, |canvas| {
-            draw(canvas, frame);
-            letter(canvas, frame, name);
-        });
-    };
     let top = Frame::new(0.0, 0.0, WIDTH, ERRORS);
     for (i, (name, sweep)) in [("A", &square), ("B", &row)].into_iter().enumerate() {
         if let Some(sweep) = sweep {
             let frame = top.cell([2, 1], [i, 0], 10.0);
-            panel(name, frame, &|canvas, frame| error_against_interneurons(canvas, frame, sweep));
+            canvas.panel(name, frame, |canvas, frame| error_against_interneurons(canvas, frame, sweep));
         }
     }
     let middle = Frame::new(0.0, ERRORS, WIDTH, progress);
     if let Some(row) = &row {
-        panel("C", middle, &|canvas, frame| progressive(canvas, frame, &fewer, row.series.patch));
+        canvas.panel("C", middle, |canvas, frame| progressive(canvas, frame, &fewer, row.series.patch));
     }
     let below = Frame::new(0.0, ERRORS + progress, WIDTH, 190.0);
     for (i, (name, sweep)) in [("D", &square), ("E", &row)].into_iter().enumerate() {
         if let Some(sweep) = sweep {
-            panel(name, below.cell([2, 1], [i, 0], 10.0), &|canvas, frame| most(canvas, frame, sweep));
+            canvas.panel(name, below.cell([2, 1], [i, 0], 10.0), |canvas, frame| most(canvas, frame, sweep));
         }
     }
     Ok(canvas)

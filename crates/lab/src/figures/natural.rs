@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::axes::{Axis, MEDIUM, Plot, heading, letter, range};
+use super::axes::{Axis, MEDIUM, Plot, heading, range};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::density::histogram;
 use super::filters::{filters, image, largest, patch};
@@ -11,7 +11,7 @@ use super::frequency::by_frequency;
 use super::interneurons::{Sweep, error_against_interneurons};
 use super::known;
 use super::marks::{Corner, Entry};
-use super::pair::nothing;
+use super::pair::{legend_above, nothing};
 use super::style::{Role, Style};
 use crate::experiment::{Figure, Statistic};
 use crate::findings::Findings;
@@ -47,16 +47,10 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let sweep = Sweep::read(findings, "authors")?;
     let whole = Frame::new(0.0, 0.0, SIZE[0], SIZE[1]);
     let cell = |column: usize, row: usize| whole.cell([3, 2], [column, row], 8.0);
-    let mut panel = |name: &str, frame: Frame, draw: &dyn Fn(&mut Canvas, Frame)| {
-        canvas.part("panel", name, |canvas| {
-            draw(canvas, frame);
-            letter(canvas, frame, name);
-        });
-    };
-    panel("A", cell(0, 0), &|canvas, frame| contexts(canvas, frame, &series));
-    panel("B", cell(1, 0), &|canvas, frame| learning_curve(canvas, frame, &series));
-    panel("C", cell(2, 0), &|canvas, frame| errors(canvas, frame, &series));
-    panel("D", cell(0, 1), &|canvas, frame| match &series.shown {
+    canvas.panel("A", cell(0, 0), |canvas, frame| contexts(canvas, frame, &series));
+    canvas.panel("B", cell(1, 0), |canvas, frame| learning_curve(canvas, frame, &series));
+    canvas.panel("C", cell(2, 0), |canvas, frame| errors(canvas, frame, &series));
+    canvas.panel("D", cell(0, 1), |canvas, frame| match &series.shown {
         Some(shown) => {
             heading(canvas, frame, "columns of *W*_T");
             let synapses = by_frequency(&shown.learned_synapses, series.patch);
@@ -65,9 +59,9 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
         None => nothing(canvas, frame),
     });
     if let Some(sweep) = &sweep {
-        panel("E", cell(1, 1), &|canvas, frame| error_against_interneurons(canvas, frame, sweep));
+        canvas.panel("E", cell(1, 1), |canvas, frame| error_against_interneurons(canvas, frame, sweep));
     }
-    panel("F", cell(2, 1), &|canvas, frame| basis_errors(canvas, frame, &series));
+    canvas.panel("F", cell(2, 1), |canvas, frame| basis_errors(canvas, frame, &series));
     Ok(canvas)
 }
 
@@ -152,7 +146,7 @@ fn basis_errors(canvas: &mut Canvas, panel: Frame, series: &Series) {
     let plot = Plot::within(
         panel,
         Axis::linear(bounds, "‖· − *Q*_∗‖_F / N"),
-        Axis::linear([0.0, 1.25 * highest.max(f64::MIN_POSITIVE)], "share of starts, contexts"),
+        Axis::linear([0.0, 1.06 * highest.max(f64::MIN_POSITIVE)], "share of starts, contexts"),
     );
     plot.draw(canvas);
     let mut entries = Vec::new();
@@ -160,5 +154,5 @@ fn basis_errors(canvas: &mut Canvas, panel: Frame, series: &Series) {
         canvas.part("series", name, |canvas| plot.histogram(canvas, &bins, role));
         entries.push(Entry::dot(Paint::fill(canvas.style.colour(role)).opacity(0.7), name));
     }
-    plot.legend(canvas, Corner::TopRight, &entries);
+    legend_above(canvas, plot.frame, entries);
 }

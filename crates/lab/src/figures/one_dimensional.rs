@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::axes::{MEDIUM, SMALL, heading, letter};
+use super::axes::{MEDIUM, SMALL, heading};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::filters::{colour_bar, image, largest, near_square, sparkline, zero_line};
 use super::marks::Entry;
@@ -29,17 +29,11 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let series: Series = findings.series(Figure::OneDimensional, variant)?;
     let whole = Frame::new(0.0, 0.0, SIZE[0], SIZE[1]);
     let (a, b) = (Frame { width: 300.0, ..whole }, whole.inset([310.0, 0.0, 0.0, 0.0]));
-    canvas.part("panel", "A", |canvas| {
-        match &series.synapses {
-            Some(synapses) => matrix(canvas, a, synapses),
-            None => nothing(canvas, a),
-        }
-        letter(canvas, a, "A");
+    canvas.panel("A", a, |canvas, frame| match &series.synapses {
+        Some(synapses) => matrix(canvas, frame, synapses),
+        None => nothing(canvas, frame),
     });
-    canvas.part("panel", "B", |canvas| {
-        columns(canvas, b, &series);
-        letter(canvas, b, "B");
-    });
+    canvas.panel("B", b, |canvas, frame| columns(canvas, frame, &series));
     Ok(canvas)
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::axes::{Axis, Plot, heading};
+use super::axes::{Axis, Plot};
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::ellipse::{Pair, Plane};
 use super::marks::{Corner, Entry};
@@ -131,7 +131,6 @@ pub fn directions(canvas: &mut Canvas, panel: Frame, shown: &Shown) {
 
 /// Says in a panel that no start has got so far as to be shown.
 pub fn nothing(canvas: &mut Canvas, panel: Frame) {
-    heading(canvas, panel, "");
     let text = Text::new("no start that is shown came to an end", 10.0).middle();
     canvas.text(panel.centre(), &text.colour(canvas.style.faint_ink()));
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::axes::{Axis, Plot, letter};
+use super::axes::{Axis, Plot};
 use super::canvas::{Canvas, Frame, Paint};
 use super::ellipse::{Plane, principal_axes};
 use super::known;
@@ -28,23 +28,19 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
             Some(shown) => draw(canvas, panel, shown),
             None => nothing(canvas, panel),
         };
-    let mut panel = |name: &str, frame: Frame, draw: &dyn Fn(&mut Canvas, Frame)| {
-        canvas.part("panel", name, |canvas| {
-            draw(canvas, frame);
-            letter(canvas, frame, name);
-        });
-    };
-    panel("A", Frame { width: 220.0, ..top }, &|canvas, frame| shown(canvas, frame, &contexts));
+    canvas.panel("A", Frame { width: 220.0, ..top }, |canvas, frame| shown(canvas, frame, &contexts));
     let curve = [("authors", Role::Learned, &authors)];
-    panel("B", top.inset([230.0, 0.0, 0.0, 0.0]), &|canvas, frame| learning_curves(canvas, frame, &curve));
-    panel("C", Frame { width: 300.0, ..below }, &|canvas, frame| {
+    canvas.panel("B", top.inset([230.0, 0.0, 0.0, 0.0]), |canvas, frame| {
+        learning_curves(canvas, frame, &curve)
+    });
+    canvas.panel("C", Frame { width: 300.0, ..below }, |canvas, frame| {
         shown(canvas, frame, &|canvas, frame, shown| five_contexts(canvas, frame, &shown.five_contexts));
     });
     let d = Frame { x: 305.0, width: 155.0, ..below };
-    panel("D", d, &|canvas, frame| shown(canvas, frame, &directions));
+    canvas.panel("D", d, |canvas, frame| shown(canvas, frame, &directions));
     let alignment = series("authors-alignment")?;
     let text = if findings.variants(Figure::Synthetic).contains(&"text") { series("text")? } else { None };
-    panel("E", below.inset([470.0, 0.0, 0.0, 0.0]), &|canvas, frame| {
+    canvas.panel("E", below.inset([470.0, 0.0, 0.0, 0.0]), |canvas, frame| {
         distances(canvas, frame, alignment.as_ref().unwrap_or(&authors), text.as_ref());
     });
     Ok(canvas)

@@ -43,7 +43,12 @@ impl Summary {
             },
             _ => (&mut self.unknown, &claim.holds),
         };
-        list.push((figure, findings.fill(figure, template)));
+        let variant = claim.larger.split('.').next().unwrap_or("");
+        let mut sentence = findings.fill(figure, template);
+        if findings.is_generated(figure, variant) {
+            sentence.insert_str(0, "With generated contexts, not images: ");
+        }
+        list.push((figure, sentence));
     }
 }
 

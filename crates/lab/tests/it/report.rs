@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use leukos_lab::findings::Findings;
+use leukos_lab::references::References;
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
@@ -160,4 +162,24 @@ fn the_report_opens_in_chromium_without_a_word_on_the_console() {
     let bench = Bench::new();
     let bad = bench.write("bad.html", "<!DOCTYPE html><title>x</title><script>nothing()</script>");
     assert!(console(&bad).is_some_and(|said| !said.is_empty()), "an error would have been seen");
+}
+
+#[test]
+fn every_number_that_the_references_name_is_in_the_results() {
+    let (findings, references) = (Findings::read(everything()), References::embedded().expect("references"));
+    let findings = findings.expect("results");
+    for figure in findings.figures() {
+        let reference = references.of(figure).expect("every figure has its words");
+        let rows = reference.rows.iter().map(|row| row.number.as_str());
+        let claims =
+            reference.claims.iter().flat_map(|claim| [claim.smaller.as_str(), claim.larger.as_str()]);
+        let sentences = reference.claims.iter().flat_map(|claim| [&claim.holds, &claim.fails]);
+        let filled =
+            sentences.flat_map(|text| text.split('{').skip(1).filter_map(|part| part.split('}').next()));
+        for name in rows.chain(claims).chain(filled) {
+            // A tiny run has other K, fewer presentations and no divergence.
+            let tiny = ["@", "curve.", "asymmetry.", "first_step"].iter().any(|part| name.contains(part));
+            assert!(tiny || findings.measured(figure, name).is_some(), "{}: no {name}", figure.name());
+        }
+    }
 }
