@@ -1,11 +1,16 @@
 //! Parses the command line and hands each verb to its file.
 
+mod contexts;
 mod progress;
 mod reproduce;
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Adaptive whitening with fast gain modulation and slow synaptic plasticity.
@@ -19,6 +24,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Reproduce(reproduce::Reproduce),
+    Contexts(contexts::Contexts),
     /// Print a completion script for a shell
     ///
     /// For example `leukos completions bash > ~/.local/share/bash-completion/completions/leukos`.
@@ -48,17 +54,36 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 /// Writes to standard output; whoever has closed it wants no more, which is not a failure.
-fn print(bytes: &[u8]) -> anyhow::Result<End> {
+fn print(bytes: &[u8]) -> Result<End> {
     match io::stdout().write_all(bytes) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(End::Done),
     }
 }
 
+/// The number of threads asked for, or one for each core.
+fn jobs(given: Option<NonZeroUsize>) -> usize {
+    given.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+}
+
+/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
+fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .context("Ctrl-C cannot be listened to")?;
+    Ok(stop)
+}
+
 /// Does what the command line says: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 pub fn run() -> ExitCode {
     let ended = match Cli::parse().verb {
         Verb::Reproduce(verb) => verb.run(),
+        Verb::Contexts(verb) => verb.run(),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut script);

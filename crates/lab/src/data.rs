@@ -1,5 +1,20 @@
 //! Reads and writes the files of the outside world.
 
 mod covariances;
+mod files;
+mod folder;
+mod image;
+mod moments;
+mod patches;
+mod photographs;
+mod van_hateren;
 
-pub use covariances::{Stack, read_stack};
+pub use covariances::{Stack, read_stack, stack_bytes};
+pub(crate) use files::fingerprint;
+pub use files::write_atomically;
+pub use folder::{Folder, LargeImages, file_name, read_folder, read_image};
+pub use image::{Image, Layout, Levels, Transfer};
+pub use moments::Moments;
+pub use patches::{NoCovariance, Sampling, patch_covariance};
+pub use photographs::Photograph;
+pub use van_hateren::read_van_hateren;

@@ -34,10 +34,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use plan::{GivenStack, Plan, Setting};
-pub use results::{PANELS, RESULTS, Report, write_json};
+pub use results::{PANELS, RESULTS, Results, write_json};
 pub use run::{Execution, Outlook, execute};
 pub use spec::{Scale, Spec};
 use statistics::Starts;
+pub use statistics::Statistic;
 
 /// A figure of the paper, or what goes with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]

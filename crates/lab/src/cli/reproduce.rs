@@ -1,21 +1,26 @@
 //! Reruns the paper: `leukos reproduce`.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::progress::Shown;
-use super::{End, Usage};
+use super::{End, Usage, jobs, stop_on_interrupt};
 use crate::data::read_stack;
 use crate::experiment::{
     Execution, Figure, GivenStack, Outlook, Plan, RESULTS, Scale, Setting, Spec, execute,
 };
+use crate::figures;
+use crate::findings::Findings;
+use crate::references::References;
+use crate::report::{self, REPORT};
 
-/// Rerun the paper and write every number to DIR/results.json
+/// Rerun the paper: every number, every figure, and a report to read in a browser
+///
+/// Writes DIR/report.html (one file, needs no network), DIR/figures/FIGURE.svg and .png (FIGURE-print.* for paper),
+/// DIR/results.json (every number) and DIR/panels.json (the series behind the pictures).
 ///
 /// A call that is interrupted keeps its finished runs in DIR; the same call again continues from them.
 #[derive(Args)]
@@ -42,6 +47,9 @@ pub struct Reproduce {
     /// Where results and finished runs go
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
+    /// Draw again from the results in DIR, and run nothing
+    #[arg(long, conflicts_with_all = ["figures", "scale", "contexts", "spec", "seed", "jobs"])]
+    redraw: bool,
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
@@ -49,6 +57,9 @@ pub struct Reproduce {
 
 impl Reproduce {
     pub fn run(self) -> Result<End> {
+        if self.redraw {
+            return draw(&self.out).map(|()| End::Done);
+        }
         let specs = self.specs()?;
         let stacks = self.contexts.iter().map(|given| stack(given)).collect::<Result<_>>()?;
         let setting = Setting { scale: self.scale, seed: self.seed, stacks };
@@ -58,19 +69,23 @@ impl Reproduce {
         }
         let stop = stop_on_interrupt()?;
         let outlook = Shown::new(self.quiet);
-        let jobs =
-            self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let how = Execution { directory: &self.out, jobs, outlook: &outlook, stop: &stop };
-        let Some(report) = execute(&plan, &setting, &how)? else {
+        let how = Execution { directory: &self.out, jobs: jobs(self.jobs), outlook: &outlook, stop: &stop };
+        let Some(results) = execute(&plan, &setting, &how)? else {
             outlook.say(&format!(
                 "interrupted: finished runs are kept in {}, and the same command continues from them",
                 self.out.display()
             ));
             return Ok(End::Interrupted);
         };
-        report.write(&self.out)?;
-        let (path, seconds) = (self.out.join(RESULTS), report.seconds);
-        outlook.say(&format!("{} written after {seconds:.0} s", path.display()));
+        results.write(&self.out)?;
+        draw(&self.out)?;
+        let seconds = results.seconds;
+        let [results, report] = [RESULTS, REPORT].map(|file| self.out.join(file));
+        outlook.say(&format!(
+            "{} written after {seconds:.0} s; open {} to see it",
+            results.display(),
+            report.display()
+        ));
         Ok(End::Done)
     }
 
@@ -99,6 +114,14 @@ impl Reproduce {
     }
 }
 
+/// Draws figures and writes the report from the results in a directory.
+fn draw(directory: &Path) -> Result<()> {
+    let (findings, references) = (Findings::read(directory)?, References::embedded()?);
+    let pictures = figures::draw_all(&findings, &references)?;
+    figures::write_all(&pictures, directory)?;
+    report::write(&findings, &references, &pictures, directory)
+}
+
 /// `FIGURE=FILE`, or a file for all figures it fits.
 fn stack(given: &str) -> Result<GivenStack> {
     let named = given.split_once('=').and_then(|(name, file)| {
@@ -107,17 +130,4 @@ fn stack(given: &str) -> Result<GivenStack> {
     });
     let (figure, file) = named.map_or((None, given), |(figure, file)| (Some(figure), file));
     Ok(GivenStack::new(figure, read_stack(file.as_ref())?))
-}
-
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .context("Ctrl-C cannot be listened to")?;
-    Ok(stop)
 }

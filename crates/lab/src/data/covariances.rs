@@ -1,11 +1,11 @@
-//! Reads stacks of covariances from `.npy` files and says, when one will not do, which file, which context and why.
+//! Reads and writes stacks of covariances in `.npy` files and says, when one will not do, which file, which context and why.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use leukos::Matrix;
 use leukos::contexts::Contexts;
-use npyz::{DType, NpyFile, NpyHeader, Order, TypeChar};
+use npyz::{DType, NpyFile, NpyHeader, Order, TypeChar, WriteOptions, WriterBuilder};
 
 /// Contexts from a file.
 #[derive(Clone, Debug)]
@@ -103,4 +103,19 @@ fn symmetric(c: usize, matrix: &Matrix, single: bool) -> Result<Matrix> {
         }
     }
     Ok(Matrix::from_fn(n, n, |i, j| 0.5 * (matrix[(i, j)] + matrix[(j, i)])))
+}
+
+/// The bytes of a `.npy` file of shape (contexts, N, N), float64, as [`read_stack`] reads it.
+///
+/// # Errors
+/// When the header cannot be made.
+pub fn stack_bytes(contexts: &Contexts) -> Result<Vec<u8>> {
+    let (count, n) = (contexts.len() as u64, contexts.neurons() as u64);
+    let mut bytes = Vec::new();
+    let mut writer =
+        WriteOptions::new().default_dtype().shape(&[count, n, n]).writer(&mut bytes).begin_nd()?;
+    // Columns for rows: the covariances are symmetric.
+    writer.extend(contexts.covariances().iter().flat_map(Matrix::as_slice))?;
+    writer.finish()?;
+    Ok(bytes)
 }

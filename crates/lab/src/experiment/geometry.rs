@@ -8,7 +8,7 @@ use leukos::{Circuit, GainRule, Matrix, Offline, OfflineGains, Rules, membership
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::online::{Probe, columns};
+use super::online::{Probe, columns, log_grid};
 use super::online_spec::OnlineSpec;
 use super::pair::Pair;
 use super::plan::{Draws, Setting};
@@ -57,6 +57,9 @@ struct Numbers {
     residual_learned: Statistic,
 }
 
+/// The points of a path.
+const PATH_POINTS: usize = 60;
+
 /// The only variant.
 const VARIANT: &str = "synthetic";
 
@@ -91,22 +94,32 @@ impl Geometry {
         outside as f64 / residuals.len() as f64
     }
 
-    /// Covariances, synapses, and what the circuits make of a switch from each of three contexts to the next.
+    /// Covariances, and what the circuits make of them and of a switch from each of three contexts to the next.
     fn shown(
         &self,
         drawn: &SyntheticContexts,
         initial: &Circuit,
         learned: &Circuit,
     ) -> leukos::Result<Value> {
-        let switches = |circuit| self.switches(circuit, &drawn.contexts);
         Ok(json!({
             "axes": columns(&drawn.axes),
             "leak": self.spec.training.leak,
             "contexts": drawn.contexts.covariances().iter().map(columns).collect::<Vec<_>>(),
-            "initial_synapses": columns(initial.synapses().feedback()),
-            "learned_synapses": columns(learned.synapses().feedback()),
-            "initial_switches": switches(initial)?,
-            "learned_switches": switches(learned)?,
+            "initial": self.situation(initial, &drawn.contexts)?,
+            "learned": self.situation(learned, &drawn.contexts)?,
+        }))
+    }
+
+    fn situation(&self, circuit: &Circuit, contexts: &Contexts) -> leukos::Result<Value> {
+        let (synapses, leak) = (circuit.synapses().feedback(), circuit.leak());
+        let nearest = |covariance| Ok(reachable(circuit, &membership(synapses, covariance, leak)?.gains));
+        let nearest = contexts.covariances().iter().map(nearest).collect::<leukos::Result<Vec<_>>>()?;
+        let residuals = residuals(circuit, contexts)?;
+        Ok(json!({
+            "synapses": columns(synapses),
+            "nearest": nearest,
+            "inside": residuals.iter().map(|&residual| residual <= self.spec.tolerance.0).collect::<Vec<_>>(),
+            "switches": self.switches(circuit, contexts)?,
         }))
     }
 
@@ -130,18 +143,28 @@ impl Geometry {
         (0..count).map(switch).collect()
     }
 
-    /// The covariances M² that the circuit would whiten perfectly, step by step, as its gains adapt to a context.
+    /// The inverse whitening matrices, at some of the steps, as the gains adapt to a context.
     fn path(&self, circuit: Circuit, covariance: &Matrix) -> leukos::Result<Vec<[f64; 3]>> {
         let rate = self.spec.training.gain_rate.map_or(0.05, |rate| rate.0);
         let rules = Rules { gains: GainRule::Gradient { rate }, ..Rules::frozen() };
         let mut run = Offline::new(circuit, rules, vec![covariance.clone()], OfflineGains::Rule)?;
-        let mut path = vec![square(&run.circuit().inverse_whitening_matrix())];
-        for _ in 0..self.spec.path_steps {
-            run.advance(&[0], 1, &mut ())?;
-            path.push(square(&run.circuit().inverse_whitening_matrix()));
+        let mut path = vec![entries(&run.circuit().inverse_whitening_matrix())];
+        let mut done = 0;
+        for step in log_grid(self.spec.path_steps, PATH_POINTS) {
+            run.advance(&[0], step - done, &mut ())?;
+            done = step;
+            path.push(entries(&run.circuit().inverse_whitening_matrix()));
         }
         Ok(path)
     }
+}
+
+/// The entries of M = αI + Σ gᵢwᵢwᵢᵀ, definite or not.
+fn reachable(circuit: &Circuit, gains: &[f64]) -> [f64; 3] {
+    let synapses = circuit.synapses().feedback();
+    let entry = |i, j| gains.iter().enumerate().map(|(k, g)| g * synapses[(i, k)] * synapses[(j, k)]).sum();
+    let [a, b, c]: [f64; 3] = [entry(0, 0), entry(0, 1), entry(1, 1)];
+    [a + circuit.leak(), b, c + circuit.leak()]
 }
 
 /// How far the root of each covariance is from the nearest M, as a share of its size; infinite where that M is not
@@ -168,10 +191,9 @@ fn product(a: &Matrix, b: &Matrix) -> Matrix {
     Matrix::from_fn(a.rows(), b.columns(), |i, j| (0..a.columns()).map(|k| a[(i, k)] * b[(k, j)]).sum())
 }
 
-/// The entries (0, 0), (0, 1) and (1, 1) of M².
-fn square(m: &Matrix) -> [f64; 3] {
-    let squared = product(m, m);
-    [squared[(0, 0)], squared[(0, 1)], squared[(1, 1)]]
+/// The entries (0, 0), (0, 1) and (1, 1).
+fn entries(m: &Matrix) -> [f64; 3] {
+    [m[(0, 0)], m[(0, 1)], m[(1, 1)]]
 }
 
 impl Experiment for Geometry {

@@ -185,6 +185,7 @@ pub fn panels(starts: &Starts<PairRun>, presentations: usize, (name, steps): (&s
     json!({
         "presentation": Errors::grid(presentations),
         "error": starts.curve(|run| &run.curve),
+        "error_quartiles": starts.quartiles(|run| &run.curve),
         "step": steps,
         name: starts.curve(|run| &run.probed),
         "distance_initial": starts.values(|run| run.distance_initial),

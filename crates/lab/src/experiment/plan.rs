@@ -10,7 +10,7 @@ use super::{
     Experiment, Figure, Scale, Spec, ablation, biological, control, geometry, interneurons, leak, natural,
     one_dimensional, synthetic,
 };
-use crate::data::Stack;
+use crate::data::{Stack, fingerprint};
 
 /// What the caller has chosen for all figures.
 #[derive(Debug)]
@@ -112,13 +112,6 @@ impl Draws {
         let name = format!("{}/{purpose}/{start}", self.figure.name());
         stream(self.seed, fingerprint(name.as_bytes()))
     }
-}
-
-/// A number that stands for these bytes (FNV-1a), the same on every machine.
-fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A number that stands for a stack's covariances.

@@ -7,8 +7,8 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::store::write_atomically;
 use super::{Scale, Summary};
+use crate::data::write_atomically;
 
 /// The file with every number.
 pub const RESULTS: &str = "results.json";
@@ -17,7 +17,7 @@ pub const PANELS: &str = "panels.json";
 
 /// Everything a call of `reproduce` found out.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct Results {
     /// The version.
     pub leukos: &'static str,
     /// The commit it was built from, where known.
@@ -26,6 +26,8 @@ pub struct Report {
     pub scale: Scale,
     /// The seed all random numbers come from.
     pub seed: u64,
+    /// The processor, where the system tells.
+    pub processor: Option<String>,
     /// The number of threads.
     pub jobs: usize,
     /// The time taken, without runs that an earlier call had finished.
@@ -50,7 +52,7 @@ impl Reported {
     }
 }
 
-impl Report {
+impl Results {
     /// Writes both files into a directory.
     ///
     /// # Errors

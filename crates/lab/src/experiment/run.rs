@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use super::plan::{Plan, Planned};
-use super::results::{Report, Reported};
+use super::results::{Reported, Results};
 use super::store::Store;
 use super::{RecordMap, Records, Setting, Task};
 
@@ -55,7 +55,7 @@ pub struct Execution<'a> {
 ///
 /// # Errors
 /// When a task fails or a file cannot be written.
-pub fn execute(plan: &Plan, setting: &Setting, how: &Execution<'_>) -> Result<Option<Report>> {
+pub fn execute(plan: &Plan, setting: &Setting, how: &Execution<'_>) -> Result<Option<Results>> {
     let start = Instant::now();
     let figures = plan.figures.iter().map(|planned| open(planned, how)).collect::<Result<Vec<_>>>()?;
     let pending: Vec<Pending> = figures.iter().flat_map(pending).collect();
@@ -67,15 +67,23 @@ pub fn execute(plan: &Plan, setting: &Setting, how: &Execution<'_>) -> Result<Op
     }
     let reported = figures.into_iter().map(report).collect::<Result<BTreeMap<_, _>>>()?;
     let commit = Some(env!("LEUKOS_COMMIT")).filter(|commit| !commit.is_empty());
-    Ok(Some(Report {
+    Ok(Some(Results {
         leukos: env!("CARGO_PKG_VERSION"),
         commit,
         scale: setting.scale,
         seed: setting.seed,
+        processor: processor(),
         jobs: how.jobs,
         seconds: start.elapsed().as_secs_f64(),
         figures: reported,
     }))
+}
+
+/// The name of the processor, as Linux tells it.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, name)| name.trim().to_owned())
 }
 
 fn open<'a>(planned: &'a Planned, how: &Execution<'_>) -> Result<Progress<'a>> {

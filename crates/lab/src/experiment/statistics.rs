@@ -37,7 +37,7 @@ impl<R: Serialize> Outcome<R> {
 /// A number over starts.
 ///
 /// A failed start is left out of mean and standard deviation and counts as +∞ in the median.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statistic {
     /// `None` (null in files) when half of the starts or more failed.
     pub median: Option<f64>,
@@ -125,6 +125,20 @@ impl<R> Starts<R> {
 
     pub fn statistic(&self, value: impl Fn(&R) -> f64) -> Statistic {
         Statistic::of(self.values(value))
+    }
+
+    /// The first and the third quartile at each point of a curve; `None` where a quarter of the starts failed.
+    pub fn quartiles(&self, curve: impl Fn(&R) -> &[f64]) -> Vec<Option<[f64; 2]>> {
+        let points = self.finished().map(|run| curve(run).len()).max().unwrap_or(0);
+        let at = |point| {
+            let known = self.finished().filter_map(|run| curve(run).get(point).copied());
+            let mut values: Vec<f64> = known.filter(|x: &f64| x.is_finite()).collect();
+            values.resize(self.len(), f64::INFINITY);
+            values.sort_by(f64::total_cmp);
+            let quartile = |share: usize| values[share * (values.len() - 1) / 4];
+            Some([quartile(1), quartile(3)]).filter(|ends| ends[1].is_finite())
+        };
+        (0..points).map(at).collect()
     }
 
     /// A statistic for each point of a curve.

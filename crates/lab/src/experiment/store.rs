@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{RecordMap, Task};
+use crate::data::write_atomically;
 
 /// The file of one figure's records.
 pub struct Store {
@@ -94,25 +95,4 @@ fn line(value: &impl Serialize) -> Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     Ok(line)
-}
-
-/// Writes a file so that whoever looks finds the old one or the new one, whole.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || -> Result<()> {
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        let name = path.file_name().context("expected the name of a file")?.to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        fs::write(&temporary, bytes)?;
-        fs::rename(&temporary, path).inspect_err(|_| {
-            // What could not be put in place is of no use to anyone.
-            let _ = fs::remove_file(&temporary);
-        })?;
-        Ok(())
-    };
-    write().with_context(|| format!("{} cannot be written", path.display()))
 }

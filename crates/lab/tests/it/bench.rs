@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -67,6 +68,23 @@ impl Bench {
     pub fn panels(&self) -> Value {
         read_json(&self.path("out/panels.json"))
     }
+}
+
+/// The results of all figures with their tiny specs, made once for all tests that only look.
+pub fn everything() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let bench = Bench::new();
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("everything");
+        let mut call = leukos();
+        call.args(["reproduce", "--quiet", "--out"]).arg(&out);
+        FIGURES.iter().for_each(|figure| {
+            call.arg("--spec").arg(bench.tiny(figure));
+        });
+        let output = call.output().expect("the program starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        out
+    })
 }
 
 pub fn leukos() -> Command {

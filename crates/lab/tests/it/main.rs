@@ -1,7 +1,12 @@
 //! Tests the laboratory as its users meet it: the program, its files and its exit codes.
 
 mod bench;
+mod contexts;
+mod figures;
+mod hostile_images;
 mod interruption;
+mod photographs;
+mod report;
 mod reproduce;
 mod schema;
 mod specs;

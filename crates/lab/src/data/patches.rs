@@ -1,0 +1,131 @@
+//! Samples patches of an image: where each lies, and the luminances of its pixels.
+
+use std::ops::ControlFlow;
+
+use leukos::Matrix;
+use leukos::contexts::{Patch, Pcg64};
+use rand::RngExt;
+
+use super::image::Image;
+use super::moments::Moments;
+
+/// How the patches of an image are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// So many, each anywhere in the image, whatever the others.
+    Independent(usize),
+    /// So many, each near the one before: it moves by up to `step` pixels up or down and left or right, and is
+    /// reflected by the image's edges, so that no place is favoured in the long run.
+    Walk {
+        /// The number of patches.
+        samples: usize,
+        /// How far it moves at most.
+        step: usize,
+    },
+    /// One at every place, row by row.
+    Every,
+}
+
+/// How many samples pass before someone is asked whether to go on.
+const PAUSE: usize = 4096;
+
+/// Why there is no covariance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoCovariance {
+    /// The image has no room for the patch.
+    TooSmall,
+    /// Someone said to break off.
+    BrokenOff,
+}
+
+/// The covariance of an image's patches about their mean; pixel (y, x) of a patch is row y · width + x.
+///
+/// # Errors
+/// When the image is too small for the patch, or `watch`, which is asked now and then, says to break off.
+pub fn patch_covariance(
+    image: &Image,
+    patch: Patch,
+    sampling: Sampling,
+    rng: Pcg64,
+    mut watch: impl FnMut() -> ControlFlow<()>,
+) -> Result<Matrix, NoCovariance> {
+    let room = room(image, patch).ok_or(NoCovariance::TooSmall)?;
+    let mut moments = Moments::new(patch.height * patch.width);
+    let mut luminances = vec![0.0; patch.height * patch.width];
+    for (i, [top, left]) in Corners::new(room, sampling, rng).enumerate() {
+        if i % PAUSE == 0 && watch().is_break() {
+            return Err(NoCovariance::BrokenOff);
+        }
+        for (p, luminance) in luminances.iter_mut().enumerate() {
+            let (y, x) = (p / patch.width, p % patch.width);
+            *luminance = image.luminance(top + patch.spacing * y, left + patch.spacing * x);
+        }
+        moments.add(&luminances);
+    }
+    Ok(moments.covariance())
+}
+
+/// How many rows and columns the upper left pixel of a patch may lie in; `None` where the image is too small.
+fn room(image: &Image, patch: Patch) -> Option<[usize; 2]> {
+    let room = |image: usize, patch: usize, spacing: usize| {
+        let beyond = patch.checked_sub(1)?.checked_mul(spacing)?;
+        image.checked_sub(beyond).filter(|&room| room > 0)
+    };
+    Some([
+        room(image.height(), patch.height, patch.spacing)?,
+        room(image.width(), patch.width, patch.spacing)?,
+    ])
+}
+
+/// The upper left pixels (row, column) of the patches, one after another.
+struct Corners {
+    room: [usize; 2],
+    sampling: Sampling,
+    rng: Pcg64,
+    given: usize,
+    last: [usize; 2],
+}
+
+impl Corners {
+    fn new(room: [usize; 2], sampling: Sampling, rng: Pcg64) -> Self {
+        Self { room, sampling, rng, given: 0, last: [0; 2] }
+    }
+
+    fn anywhere(&mut self) -> [usize; 2] {
+        self.room.map(|room| self.rng.random_range(0..room))
+    }
+
+    fn nearby(&mut self, step: usize) -> [usize; 2] {
+        let [row, column] = self.last;
+        [(row, self.room[0]), (column, self.room[1])].map(|(at, room)| {
+            // Counted from `step` pixels before the edge, so that no number is negative.
+            let moved = at + self.rng.random_range(0..=2 * step);
+            reflect(moved, step, room)
+        })
+    }
+}
+
+impl Iterator for Corners {
+    type Item = [usize; 2];
+
+    fn next(&mut self) -> Option<[usize; 2]> {
+        let (i, [rows, columns]) = (self.given, self.room);
+        self.given += 1;
+        self.last = match self.sampling {
+            Sampling::Independent(samples) if i < samples => self.anywhere(),
+            Sampling::Walk { samples, .. } if i == 0 && samples > 0 => self.anywhere(),
+            Sampling::Walk { samples, step } if i < samples => self.nearby(step),
+            Sampling::Every if i < rows * columns => [i / columns, i % columns],
+            _ => return None,
+        };
+        Some(self.last)
+    }
+}
+
+/// The place that a walk comes to when mirrors stand before the first and behind the last of `room` places; `moved`
+/// counts from `before` places ahead of the first.
+fn reflect(moved: usize, before: usize, room: usize) -> usize {
+    let period = 2 * room;
+    let at = (moved + (period - before % period)) % period;
+    if at < room { at } else { period - 1 - at }
+}

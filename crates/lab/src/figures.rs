@@ -1,0 +1,122 @@
+//! Draws the paper's figures from what a run has written down; nothing here computes dynamics.
+//!
+//! Each figure has a file that lays out its panels. `canvas` writes SVG, `lettering` sets symbols, `style` has the
+//! palette, `axes` and `marks` draw plots, and the rest are shapes that several figures share.
+
+mod ablation;
+mod axes;
+mod biological;
+mod canvas;
+mod circuit;
+mod cone;
+mod contexts;
+mod control;
+mod density;
+mod ellipse;
+mod filters;
+mod frequency;
+mod geometry;
+mod interneurons;
+mod leak;
+mod lettering;
+mod marks;
+mod natural;
+mod one_dimensional;
+mod pair;
+mod png;
+mod raster;
+mod style;
+mod synthetic;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use canvas::Canvas;
+pub use canvas::escape;
+pub use contexts::{ContextsPicture, ShownContext};
+pub use style::Style;
+
+use crate::data::write_atomically;
+use crate::experiment::Figure;
+use crate::findings::Findings;
+use crate::references::{Reference, References};
+
+/// The directory of pictures within the directory of results.
+pub const PICTURES: &str = "figures";
+
+/// A drawn figure.
+pub struct Picture {
+    /// Which one.
+    pub figure: Figure,
+    /// In which style.
+    pub style: Style,
+    /// The drawing itself.
+    pub svg: String,
+}
+
+impl Picture {
+    /// Draws a figure; it shows what was found and says so where nothing was.
+    ///
+    /// # Errors
+    /// When the figure's series are not as expected.
+    pub fn draw(figure: Figure, findings: &Findings, words: &Reference, style: Style) -> Result<Self> {
+        let canvas: Canvas = match figure {
+            Figure::Geometry => geometry::draw(findings, style)?,
+            Figure::Synthetic => synthetic::draw(findings, style)?,
+            Figure::Natural => natural::draw(findings, style)?,
+            Figure::Interneurons => interneurons::draw(findings, style)?,
+            Figure::OneDimensional => one_dimensional::draw(findings, style)?,
+            Figure::Control => control::draw(findings, style)?,
+            Figure::Biological => biological::draw(findings, style)?,
+            Figure::Leak => leak::draw(findings, style)?,
+            Figure::Ablation => ablation::draw(findings, style)?,
+        };
+        let svg = canvas.svg(&words.title, &findings.fill(figure, &words.alt));
+        Ok(Self { figure, style, svg })
+    }
+}
+
+/// Draws every figure in both styles.
+///
+/// # Errors
+/// When a figure's series are not as expected.
+pub fn draw_all(findings: &Findings, references: &References) -> Result<Vec<Picture>> {
+    let mut pictures = Vec::new();
+    for figure in findings.figures() {
+        for style in Style::ALL {
+            pictures.push(Picture::draw(figure, findings, references.of(figure)?, style)?);
+        }
+    }
+    Ok(pictures)
+}
+
+/// Writes pictures as SVG and PNG, on as many threads as there are cores.
+///
+/// # Errors
+/// When a picture cannot be written.
+pub fn write_all(pictures: &[Picture], directory: &Path) -> Result<()> {
+    let renderer = png::Renderer::new();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let write = |pictures: &[Picture]| -> Result<()> {
+        pictures.iter().try_for_each(|picture| {
+            let name = format!("{}{}", picture.figure.name(), picture.style.suffix());
+            let path = |format: &str| directory.join(PICTURES).join(format!("{name}.{format}"));
+            write_atomically(&path("svg"), picture.svg.as_bytes())?;
+            write_atomically(&path("png"), &renderer.png(&picture.svg)?)
+        })
+    };
+    std::thread::scope(|scope| {
+        let shares = pictures.chunks(pictures.len().div_ceil(threads).max(1));
+        let workers: Vec<_> = shares.map(|share| scope.spawn(move || write(share))).collect();
+        workers.into_iter().try_for_each(|worker| match worker.join() {
+            Ok(written) => written,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
+}
+
+/// Numbers of starts; a start that has none is left out.
+fn known(values: &[Option<f64>]) -> Vec<f64> {
+    values.iter().filter_map(|value| *value).filter(|x| x.is_finite()).collect()
+}

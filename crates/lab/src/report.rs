@@ -1,0 +1,31 @@
+//! Writes the report: one HTML file with every picture, what others found beside it, and an honest summary.
+
+mod page;
+mod summary;
+mod table;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::data::write_atomically;
+use crate::figures::Picture;
+use crate::findings::Findings;
+use crate::references::References;
+
+/// The file within the directory of results.
+pub const REPORT: &str = "report.html";
+
+/// Writes the report of a run into its directory.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(
+    findings: &Findings,
+    references: &References,
+    pictures: &[Picture],
+    directory: &Path,
+) -> Result<()> {
+    let page = page::page(findings, references, pictures)?;
+    write_atomically(&directory.join(REPORT), page.as_bytes())
+}
