@@ -31,7 +31,7 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     canvas.panel("A", Frame { width: 220.0, ..top }, |canvas, frame| shown(canvas, frame, &contexts));
     let curve = [("authors", Role::Learned, &authors)];
     canvas.panel("B", top.inset([230.0, 0.0, 0.0, 0.0]), |canvas, frame| {
-        learning_curves(canvas, frame, &curve)
+        learning_curves(canvas, frame, &curve);
     });
     canvas.panel("C", Frame { width: 300.0, ..below }, |canvas, frame| {
         shown(canvas, frame, &|canvas, frame, shown| five_contexts(canvas, frame, &shown.five_contexts));
