@@ -159,6 +159,8 @@ const LARGEST_MISFIT: f64 = 2.2;
 const CLEARLY: f64 = 1.0;
 /// After a change of context the mean is taken to stand on so many samples at most.
 const MEAN_AFTER_CHANGE: u64 = 20;
+/// A channel is left out after one time constant without use, and this many samples at least.
+const LEAST_CHANNEL_PATIENCE: u64 = 100;
 /// The median of a squared standard normal number.
 const MEDIAN_SQUARE: f64 = 0.4549;
 
@@ -182,7 +184,7 @@ impl<T: Real> Whitener<T> {
         self.calibration = Calibration { mean, scale };
         self.anchor = scale;
         self.gathering = None;
-        self.mean_age = self.pace.mean as u64;
+        self.mean_age = samples(self.pace.mean);
         self
     }
 
@@ -206,7 +208,7 @@ impl<T: Real> Whitener<T> {
     fn around(circuit: GuardedCircuit<T>, settings: WhitenerSettings) -> Result<Self> {
         let pace = settings.time_constants()?;
         let (n, k) = (circuit.circuit().neurons(), circuit.circuit().interneurons());
-        let patience = pace.patience.ceil().max(LATEST_ROWS as f64) as u64;
+        let patience = samples(pace.patience).max(LATEST_ROWS as u64);
         let (learns, sensitivities) = (pace.synapses.is_some(), circuit.sensitivities().to_vec());
         let slow = (pace.gains / thinning(n) as f64).max(10.0 * n as f64);
         Ok(Self {
@@ -218,7 +220,7 @@ impl<T: Real> Whitener<T> {
             former: None,
             window_start: Former::blank(n, k),
             settled: Former::blank(n, k),
-            channels: Channels::new(n, pace.gains.ceil().max(100.0) as u64),
+            channels: Channels::new(n, samples(pace.gains).max(LEAST_CHANNEL_PATIENCE)),
             surprise: Surprise::new(settings.outlier_limit, patience),
             change: Change::new(k, pace.gains),
             changed: false,
@@ -730,6 +732,12 @@ fn fill_bad<T: Real>(choice: BadSamples, last: &[T], out: &mut [T]) {
         BadSamples::Hold => out.copy_from_slice(last),
         BadSamples::Zero => out.fill(T::ZERO),
     }
+}
+
+/// A checked time, in whole samples.
+#[allow(clippy::cast_sign_loss)]
+fn samples(time: f64) -> u64 {
+    time.ceil() as u64
 }
 
 fn thinning(channels: usize) -> usize {

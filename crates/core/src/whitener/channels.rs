@@ -204,12 +204,14 @@ impl Channels {
     pub fn useless(&self) -> Option<(usize, Exclusion)> {
         let some_move = self.live().any(|channel| channel.run < MOVES_WITHIN);
         let some_deliver = self.live().any(|channel| channel.bad_run == 0);
-        self.own.iter().enumerate().find_map(|(index, channel)| match channel.exclusion {
-            Some(_) => None,
-            None if channel.bad_run >= self.patience && some_deliver => Some((index, Exclusion::Bad)),
-            None if channel.run >= self.patience && some_move => Some((index, Exclusion::Constant)),
-            None => None,
-        })
+        let live = self.own.iter().enumerate().filter(|(_, channel)| channel.exclusion.is_none());
+        let mut useless = live.filter_map(|(index, channel)| {
+            let bad = channel.bad_run >= self.patience && some_deliver;
+            let constant = channel.run >= self.patience && some_move;
+            let why = if bad { Exclusion::Bad } else { Exclusion::Constant };
+            (bad || constant).then_some((index, why))
+        });
+        useless.next()
     }
 }
 

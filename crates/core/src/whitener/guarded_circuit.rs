@@ -35,7 +35,7 @@ pub(super) struct GuardedCircuit<T: Real> {
 enum Form<T: Real> {
     /// WᵀW = I: every interneuron owns an axis of M, and nothing has to be factorised.
     Orthonormal(Orthonormal<T>),
-    General(General<T>),
+    General(Box<General<T>>),
 }
 
 #[derive(Clone)]
@@ -116,7 +116,7 @@ impl<T: Real> GuardedCircuit<T> {
         let form = if orthonormal {
             Form::Orthonormal(Orthonormal::new(&circuit))
         } else {
-            Form::General(General::new(&circuit))
+            Form::General(Box::new(General::new(&circuit)))
         };
         let (trial, sensitivities, absent) = (gains.clone(), vec![1.0; k], vec![0.0; k]);
         let mut guarded = Self { circuit, gains, trial, sensitivities, absent, floor, form };
@@ -127,7 +127,7 @@ impl<T: Real> GuardedCircuit<T> {
     /// Gives up the short cut for orthonormal synapses, which learning would break.
     pub fn generalise(&mut self) {
         if let Form::Orthonormal(_) = self.form {
-            self.form = Form::General(General::new(&self.circuit));
+            self.form = Form::General(Box::new(General::new(&self.circuit)));
             self.settle();
         }
     }

@@ -235,5 +235,5 @@ fn lifted(covariance: &Matrix, floor: f64) -> Result<Matrix> {
     }
     let scaled = Matrix::from_fn(n, n, |i, j| vectors[(i, j)] * values[j].max(least));
     let lifted = product(scaled.view(), vectors.view().transposed());
-    Ok(Matrix::from_fn(n, n, |i, j| (lifted[(i, j)] + lifted[(j, i)]) / 2.0))
+    Ok(Matrix::from_fn(n, n, |i, j| f64::midpoint(lifted[(i, j)], lifted[(j, i)])))
 }
