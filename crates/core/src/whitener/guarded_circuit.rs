@@ -393,7 +393,7 @@ impl<T: Real> Clone for GuardedCircuit<T> {
             Form::General(own) => {
                 let mut copy = General { age: own.age, ..General::new(&self.circuit) };
                 let _ = copy.factor.update(self.circuit.parts());
-                Form::General(copy)
+                Form::General(Box::new(copy))
             }
         };
         Self {

@@ -63,7 +63,7 @@ impl<T: Real> GuardedCircuit<T> {
             let gains = self.circuit.parts_mut().gains;
             gains.iter_mut().zip(&self.gains).for_each(|(own, gain)| *own = T::from_f64(*gain));
             own.factor.update(self.circuit.parts()).map_err(|test| self.circuit.invalid(test))?;
-            self.form = Form::General(own);
+            self.form = Form::General(Box::new(own));
         }
         self.require_tame()
     }
