@@ -234,7 +234,7 @@ impl<T: Real> Soak<T> {
             Abuse::Outliers if one_in_a_hundred => self.row.iter_mut().for_each(|s| *s *= 1e6),
             Abuse::Nans if one_in_a_hundred => self.row[channel] = f64::NAN,
             Abuse::RankOne => {
-                self.row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64))
+                self.row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64));
             }
             Abuse::Decades => self.row.iter_mut().for_each(|s| *s *= factor),
             Abuse::DeadChannel => self.row[channel] = self.held[channel],

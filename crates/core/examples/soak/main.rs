@@ -73,6 +73,7 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
+#[allow(clippy::cast_sign_loss)]
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get((q * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
