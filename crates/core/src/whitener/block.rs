@@ -175,7 +175,7 @@ impl<T: Real> Block<T> {
         )?;
         let counted = (0.0..=*count as f64).contains(weight);
         require("block.weight", counted, &format!("a number from 0 to the count, {count}"), weight)?;
-        let most = 2.0 * *rows as f64 * super::reach::<T>();
+        let most = 2.0 * *rows as f64 * super::answering::reach::<T>();
         require_all("block.sums", &self.sums, "sums that so few rows can have", |sum| sum.abs() <= most)?;
         require_all("block.squares", &self.squares, "squares that are not negative", |square| square >= 0.0)
     }

@@ -2,7 +2,8 @@
 
 use super::conditioning::{Rows, scale_is_sound};
 use super::guarded_circuit::GuardedCircuit;
-use super::{Former, GainPrior, Whitener, WhitenerSettings};
+use super::recalibration::Former;
+use super::{GainPrior, Whitener, WhitenerSettings};
 use crate::archive::{Archive, require};
 use crate::error::Result;
 use crate::matrix::Matrix;

@@ -8,7 +8,7 @@
 #[cfg(feature = "model-file")]
 mod checkpoint;
 
-use super::reach;
+use super::answering::reach;
 use crate::circuit::{Circuit, Parts, Synapses};
 use crate::constraints::to_unit_length;
 use crate::error::Result;

@@ -1,6 +1,7 @@
 //! Uses a whitener as it stands, and turns responses back into stimuli.
 
-use super::{BadSamples, Whitener, fill_bad};
+use super::answering::{fill_bad, unusable};
+use super::{BadSamples, Whitener};
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_length};
 use crate::kernels::{all_finite, inner, recurrent};
@@ -168,7 +169,7 @@ impl<T: Real> Frozen<'_, T> {
             let (input, out) = (&from[row * n..][..n], &mut to[row * n..][..n]);
             if let Some(channel) = self.bad_channel(input) {
                 if self.whitener.settings.bad_samples == BadSamples::Error {
-                    return Err(super::unusable(row * n + channel, input[channel].to_f64()));
+                    return Err(unusable(row * n + channel, input[channel].to_f64()));
                 }
                 fill_bad(self.whitener.settings.bad_samples, &last, out);
                 continue;

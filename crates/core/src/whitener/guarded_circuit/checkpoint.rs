@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernels::inner;
 use crate::matrix::Matrix;
 use crate::real::Real;
-use crate::whitener::reach;
+use crate::whitener::answering::reach;
 
 impl<T: Real> GuardedCircuit<T> {
     /// Room for a circuit of this size, to be read.

@@ -1,0 +1,163 @@
+//! Takes mean, scale or gains anew when the input has changed for good, or goes back to earlier ones that explain it.
+
+use super::Whitener;
+use super::block::Block;
+use super::conditioning::{Calibration, is_usable, median};
+use super::surprise::TRY_FORMER_AFTER;
+use crate::kernels::inner;
+use crate::real::Real;
+
+/// A calibration that may come back, with the gains that belong to it.
+#[derive(Clone)]
+pub(super) struct Former {
+    pub calibration: Calibration,
+    pub gains: Vec<f64>,
+}
+
+impl Former {
+    /// One that explains nothing.
+    pub fn blank(n: usize, k: usize) -> Self {
+        Self { calibration: Calibration { mean: vec![0.0; n], scale: 0.0 }, gains: vec![0.0; k] }
+    }
+
+    pub fn take(&mut self, calibration: &Calibration, gains: &[f64]) {
+        self.calibration.mean.copy_from_slice(&calibration.mean);
+        self.calibration.scale = calibration.scale;
+        self.gains.copy_from_slice(gains);
+    }
+}
+
+/// Medians over some rows: of |r|²/N, and over interneurons of their own medians of zᵢ², as of a Gaussian variance.
+struct TypicalResponse {
+    power: f64,
+    along_interneurons: f64,
+}
+
+/// The number of rows that a recalibration is made from.
+pub(super) const LATEST_ROWS: usize = 64;
+/// By what factor all axes of M may leave those of the start before the scale follows.
+const WIDEST_AXIS: f64 = 4.0;
+/// An earlier state explains the input if the log of |r|²/N is no larger: the factor 9.
+const LARGEST_MISFIT: f64 = 2.2;
+/// It must also explain the input clearly better than the present state.
+const CLEARLY: f64 = 1.0;
+/// The median of a squared standard normal number.
+const MEDIAN_SQUARE: f64 = 0.4549;
+
+impl<T: Real> Whitener<T> {
+    /// The input has changed for good: takes mean and scale from the latest rows.
+    pub(super) fn recalibrate(&mut self) {
+        let before = self.calibration.clone();
+        let mut fresh = before.clone();
+        self.latest.calibrate(&self.channels, &mut fresh);
+        fresh.scale = before.scale;
+        let factor = self.response_to_latest(&fresh, LATEST_ROWS).along_interneurons.sqrt();
+        if !(factor > 0.0 && factor.is_finite()) {
+            // Nothing varies: silence, however long, is no new scale.
+            self.surprise.calm_down();
+            return;
+        }
+        if !self.surprise.is_ordinary(factor * factor) {
+            fresh.scale = self.near_anchor(before.scale * factor);
+        }
+        self.former = Some(Former { calibration: before, gains: self.circuit.gains().to_vec() });
+        let power = self.response_to_latest(&fresh, LATEST_ROWS).power;
+        self.adopt(fresh);
+        if !self.surprise.is_ordinary(power) {
+            self.surprise.give_in();
+        }
+    }
+
+    fn adopt(&mut self, calibration: Calibration) {
+        self.calibration = calibration;
+        self.age = 0;
+        self.change.restart();
+        self.stillness.restart();
+        self.mean_age = self.latest.len() as u64;
+        self.block.forget();
+        self.surprise.calm_down();
+        self.samples.recalibrations += 1;
+    }
+
+    /// Where all of M has grown or shrunk, lets the scale follow, so that the leak keeps its proportion to it.
+    pub(super) fn follow_scale(&mut self) {
+        let ratios =
+            self.circuit.sensitivities().iter().zip(&self.sensitivities).map(|(now, start)| start / now);
+        let (least, most) =
+            ratios.clone().fold((f64::INFINITY, 0.0), |(a, b), x| (f64::min(a, x), f64::max(b, x)));
+        let off = least > WIDEST_AXIS || most < 1.0 / WIDEST_AXIS;
+        // For good is what has lasted for a whole window.
+        if !std::mem::replace(&mut self.off_scale, off) || !off {
+            return;
+        }
+        let logs: f64 = ratios.map(f64::ln).sum();
+        let factor = (logs / self.sensitivities.len() as f64).exp();
+        let scale = self.near_anchor(self.calibration.scale * factor);
+        if self.circuit.rescale(scale / self.calibration.scale) {
+            self.adopt(Calibration { scale, ..self.calibration.clone() });
+        }
+    }
+
+    /// The scale of the first calibration where this one is not far from it: contexts differ in size too.
+    fn near_anchor(&self, scale: f64) -> f64 {
+        let ratio = scale / self.anchor;
+        if (1.0 / WIDEST_AXIS..=WIDEST_AXIS).contains(&ratio) || !is_usable(scale) {
+            self.anchor
+        } else {
+            scale
+        }
+    }
+
+    /// Goes back to an earlier calibration or earlier gains if these explain the latest rows.
+    pub(super) fn try_former(&mut self) {
+        let present = Former { calibration: self.calibration.clone(), gains: self.circuit.gains().to_vec() };
+        let candidates = [Some(self.window_start.clone()), Some(self.settled.clone()), self.former.clone()];
+        let misfit = |whitener: &mut Self, state: &Former| {
+            let power = whitener.response_to_latest(&state.calibration, TRY_FORMER_AFTER as usize).power;
+            power.ln().abs()
+        };
+        let mut least = (misfit(self, &present) - CLEARLY).min(LARGEST_MISFIT);
+        let mut best = None;
+        for candidate in candidates.into_iter().flatten() {
+            let valid = self.circuit.set_gains(&candidate.gains);
+            let own = misfit(self, &candidate);
+            if valid && own < least {
+                (least, best) = (own, Some(candidate));
+            }
+        }
+        let Some(best) = best else {
+            self.circuit.set_gains(&present.gains);
+            return;
+        };
+        self.circuit.set_gains(&best.gains);
+        self.adopt(best.calibration);
+        self.former = Some(present);
+    }
+
+    /// How large the responses to the latest rows would be.
+    fn response_to_latest(&mut self, calibration: &Calibration, rows: usize) -> TypicalResponse {
+        let (n, k) = (self.channels(), self.circuit.gains().len());
+        let mut powers = Vec::with_capacity(rows);
+        let mut squares: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); k];
+        for row in self.latest.latest(rows) {
+            // One row at a time through the first places of the block's buffers.
+            let s: Vec<T> = row.iter().map(|&s| T::from_f64(s)).collect();
+            let Block { x, r, z, .. } = &mut self.block;
+            calibration.condition(&s, &self.channels, &mut x[..n]);
+            self.circuit.respond(&x[..n], &mut r[..n], &mut z[..k]);
+            powers.push(inner(&r[..n], &r[..n]).to_f64() / n as f64);
+            squares.iter_mut().zip(&z[..k]).for_each(|(squares, z)| squares.push(z.to_f64() * z.to_f64()));
+        }
+        let power = median(&mut powers);
+        let mut typical: Vec<f64> =
+            squares.iter_mut().map(|squares| median(squares) / MEDIAN_SQUARE).collect();
+        let along_interneurons = if k == 0 { power } else { median(&mut typical) };
+        TypicalResponse { power, along_interneurons }
+    }
+
+    /// E|x|²/N if M whitens: tr M²/N.
+    pub(super) fn power(&self) -> f64 {
+        let n = self.channels();
+        (0..n).map(|j| self.circuit.implied_variance(j)).sum::<f64>() / n as f64
+    }
+}
