@@ -1,0 +1,99 @@
+//! Times the whitener on a stream, beside a plain matrix product of the same blocks.
+//!
+//! `cargo bench --bench whitener`. Data is made off the clock; times are the minimum over many repetitions.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use faer::{Accum, MatMut, MatRef, Par, linalg::matmul::matmul, traits::RealField};
+use leukos::{Matrix, Real, Span, Whitener, WhitenerSettings, starts};
+use rand::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+use rand_pcg::Pcg64;
+
+/// Samples a second of extracellular recordings.
+const REAL_TIME: f64 = 30_000.0;
+/// Rows of one call.
+const ROWS: usize = 960;
+
+fn main() {
+    println!("| channels | number | synapses | gains move every | µs a sample | times real time at 30 kHz | times a plain product |");
+    println!("|---|---|---|---|---|---|---|");
+    report::<f64>(64, 1, &Kind::Orthonormal);
+    report::<f64>(64, 1, &Kind::Oblique);
+    report::<f64>(64, 1, &Kind::Plastic);
+    report::<f64>(64, 32, &Kind::Oblique);
+    report::<f32>(384, 1, &Kind::Orthonormal);
+    report::<f32>(384, 32, &Kind::Orthonormal);
+    report::<f32>(384, 32, &Kind::Oblique);
+}
+
+/// What the synapses are like.
+#[derive(Debug)]
+enum Kind {
+    Orthonormal,
+    Oblique,
+    Plastic,
+}
+
+fn report<T: Real + RealField>(channels: usize, update_every: usize, kind: &Kind) {
+    let rng = &mut Pcg64::seed_from_u64(0);
+    let stimuli: Vec<T> = (0..channels * ROWS).map(|_| T::from_f64(StandardNormal.sample(rng))).collect();
+    let synapses = match kind {
+        Kind::Orthonormal => starts::orthogonal(channels, channels, rng),
+        Kind::Oblique | Kind::Plastic => oblique(channels, rng),
+    };
+    let settings = WhitenerSettings {
+        time_constant: Span::Samples(10_000.0),
+        synapse_time_constant: matches!(kind, Kind::Plastic).then_some(Span::Samples(1e6)),
+        update_every,
+        ..WhitenerSettings::default()
+    };
+    let mut whitener = Whitener::<T>::new(synapses, settings).expect("good settings");
+    let mut responses = vec![T::ZERO; stimuli.len()];
+    let own = minimum(|| whitener.whiten(&stimuli, &mut responses).expect("finite stimuli")) / ROWS as f64;
+    let plain = plain_product(channels, update_every.max(8), &stimuli, &mut responses);
+    println!(
+        "| {channels} | {} | {kind:?} | {update_every} | {:.2} | {:.2} | {:.1} |",
+        if T::EPSILON.to_f64() > 1e-10 { "f32" } else { "f64" },
+        1e6 * own,
+        1.0 / (own * REAL_TIME),
+        own / plain
+    );
+}
+
+/// Orthonormal columns, each turned a little.
+fn oblique(channels: usize, rng: &mut Pcg64) -> Matrix {
+    let mut synapses = starts::orthogonal(channels, channels, rng);
+    for w in synapses.as_mut_slice() {
+        let noise: f64 = StandardNormal.sample(rng);
+        *w += 0.3 * noise / (channels as f64).sqrt();
+    }
+    synapses
+}
+
+/// Time a sample of one product with a fixed matrix, block by block, as someone without adaptation would do it.
+fn plain_product<T: Real + RealField>(channels: usize, block: usize, stimuli: &[T], responses: &mut [T]) -> f64 {
+    let matrix: Vec<T> = (0..channels * channels).map(|i| T::from_f64((i % 7) as f64 - 3.0)).collect();
+    let matrix = MatRef::from_column_major_slice(&matrix, channels, channels);
+    minimum(|| {
+        let blocks = stimuli.chunks(channels * block).zip(responses.chunks_mut(channels * block));
+        for (from, to) in blocks {
+            let rows = from.len() / channels;
+            let from = MatRef::from_column_major_slice(from, channels, rows);
+            let to = MatMut::from_column_major_slice_mut(to, channels, rows);
+            matmul(to, Accum::Replace, matrix, from, Real::from_f64(1.0), Par::Seq);
+        }
+    }) / ROWS as f64
+}
+
+/// The shortest of many runs, in seconds.
+fn minimum(mut run: impl FnMut()) -> f64 {
+    let (begin, mut least) = (Instant::now(), Duration::MAX);
+    while begin.elapsed() < Duration::from_secs(3) {
+        let start = Instant::now();
+        black_box(run());
+        least = least.min(start.elapsed());
+    }
+    least.as_secs_f64()
+}
