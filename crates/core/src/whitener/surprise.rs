@@ -29,6 +29,9 @@ pub(super) struct Surprise {
 
 /// Gains that may double at every sample need no longer to grow by many decades.
 const YIELDING: u64 = 64;
+/// So many quiet samples in a row are silence. Chance makes that many of one channel once in 50 000 samples, and of
+/// more channels hardly ever.
+const SILENCE: u64 = 3;
 /// What a sample of another kind takes off a counter.
 const RELIEF: u64 = 4;
 /// After how many surprising samples a former calibration is tried.
@@ -62,11 +65,16 @@ impl Surprise {
         level
     }
 
-    /// Whether such a sample is learned from: an ordinary one, or a loud one after giving in.
+    /// Whether such a sample is learned from: an ordinary one, a loud one after giving in, or a quiet one among
+    /// ordinary ones, which a single channel delivers often.
     pub fn learns_from(&mut self, level: Level) -> bool {
         let yielding = self.yielding > 0;
         self.yielding = self.yielding.saturating_sub(1);
-        level == Level::Ordinary || yielding && level == Level::Loud
+        match level {
+            Level::Ordinary => true,
+            Level::Loud => yielding,
+            Level::Quiet => self.quiet < SILENCE,
+        }
     }
 
     /// Whether it is time to see if a former calibration explains what is coming in.
