@@ -106,7 +106,10 @@ fn a_channel_that_repeats_another_is_named_and_amplifies_nothing() {
         let status = whitener.status();
         assert_eq!(status.duplicates, [(1, 3)], "{factor}");
         assert_eq!(status.rank, Some(3));
-        assert!(status.to_string().contains("channel 3     carries the same signal as channel 1"), "{status}");
+        assert!(
+            status.to_string().contains("channel 3     carries the same signal as channel 1"),
+            "{status}"
+        );
         assert!(largest(&responses) < 20.0, "{factor}: {}", largest(&responses));
     }
 }

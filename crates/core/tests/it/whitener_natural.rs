@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use leukos::contexts::{Contexts, Stimuli, stream};
 use leukos::{
-    Circuit, Matrix, Online, Solver, SynapseLearner, Synapses, Whitener, WhitenerSettings, eigenbasis, models,
-    optimal_gains, whitening_error,
+    Circuit, Matrix, Online, Solver, SynapseLearner, Synapses, Whitener, WhitenerSettings, eigenbasis,
+    models, optimal_gains, whitening_error,
 };
 use rayon::prelude::*;
 
@@ -55,7 +55,8 @@ impl Comparison {
             error(&whitener, covariance)
         });
         let plain = RATES.iter().map(|&rate| {
-            let mut run = models::gain_modulation(rate).online(self.circuit.clone(), &Solver::Direct).unwrap();
+            let mut run =
+                models::gain_modulation(rate).online(self.circuit.clone(), &Solver::Direct).unwrap();
             mean_error(&stimuli, window, |samples| plain_error(&mut run, samples, covariance))
         });
         std::iter::once(own).chain(plain).collect()
@@ -64,7 +65,8 @@ impl Comparison {
     /// For the whitener and for every rate, the median over seeds of the mean over test contexts.
     fn medians(&self, seeds: u64, window: &Range<usize>) -> Vec<f64> {
         let over_contexts = |seed| {
-            let contexts: Vec<_> = TEST.iter().map(|&context| self.in_context(context, seed, window)).collect();
+            let contexts: Vec<_> =
+                TEST.iter().map(|&context| self.in_context(context, seed, window)).collect();
             let mean = |i: usize| contexts.iter().map(|errors| errors[i]).sum::<f64>() / TEST.len() as f64;
             (0..=RATES.len()).map(mean).collect()
         };

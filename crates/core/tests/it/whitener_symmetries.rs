@@ -196,7 +196,9 @@ fn assert_every_step_is_valid<T: Real>(case: Case) {
     }
     let samples = whitener.status().samples;
     assert_eq!(samples.seen, (stimuli.len() / case.n) as u64);
-    assert!(samples.learned + samples.bad + samples.outliers + samples.quiet + samples.silent <= samples.seen);
+    assert!(
+        samples.learned + samples.bad + samples.outliers + samples.quiet + samples.silent <= samples.seen
+    );
 }
 
 proptest! {
