@@ -20,7 +20,7 @@ const EVERY: usize = 100;
 /// The mean over a window of samples of the error of a learner, which is a function of samples.
 fn mean_error(stimuli: &[f64], window: &Range<usize>, mut learn: impl FnMut(&[f64]) -> f64) -> f64 {
     let chunk = stimuli.len() / window.end * EVERY;
-    let errors: Vec<f64> = stimuli.chunks_exact(chunk).map(|samples| learn(samples)).collect();
+    let errors: Vec<f64> = stimuli.chunks_exact(chunk).map(&mut learn).collect();
     let late = &errors[window.start / EVERY..];
     late.iter().sum::<f64>() / late.len() as f64
 }
