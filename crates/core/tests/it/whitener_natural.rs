@@ -18,9 +18,9 @@ const RATES: [f64; 6] = [0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 const EVERY: usize = 100;
 
 /// The mean over a window of samples of the error of a learner, which is a function of samples.
-fn mean_error(stimuli: &[f64], window: &Range<usize>, mut learn: impl FnMut(&[f64]) -> f64) -> f64 {
+fn mean_error(stimuli: &[f64], window: &Range<usize>, learn: impl FnMut(&[f64]) -> f64) -> f64 {
     let chunk = stimuli.len() / window.end * EVERY;
-    let errors: Vec<f64> = stimuli.chunks_exact(chunk).map(&mut learn).collect();
+    let errors: Vec<f64> = stimuli.chunks_exact(chunk).map(learn).collect();
     let late = &errors[window.start / EVERY..];
     late.iter().sum::<f64>() / late.len() as f64
 }
