@@ -15,21 +15,25 @@ fn projections(synapses: &Matrix, responses: &[f64], i: usize) -> Vec<f64> {
     responses.chunks_exact(synapses.rows()).map(project).collect()
 }
 
-#[test]
-fn every_interneuron_rests_at_unit_variance() {
-    let own = covariance(CHANNELS, 2);
-    let synapses = eigenbasis(&own).unwrap();
-    let mut whitener = Whitener::<f64>::new(synapses.clone(), WhitenerSettings::default()).unwrap();
-    let responses = whitened(&mut whitener, &gaussian(&own, ROWS, 2));
-    let late = &responses[responses.len() / 2..];
-    for i in 0..CHANNELS {
-        let squares: Vec<f64> = projections(&synapses, late, i).iter().map(|z| z * z).collect();
+/// Fails when the mean of zᵢ² is further from 1 than five of its standard errors.
+fn assert_unit_variance(synapses: &Matrix, responses: &[f64]) {
+    for i in 0..synapses.columns() {
+        let squares: Vec<f64> = projections(synapses, responses, i).iter().map(|z| z * z).collect();
         let count = squares.len() as f64;
         let mean = squares.iter().sum::<f64>() / count;
         let variance = squares.iter().map(|square| (square - mean).powi(2)).sum::<f64>() / count;
         let standard_error = (variance / count).sqrt();
         assert!((mean - 1.0).abs() < 5.0 * standard_error, "{i}: {mean}, standard error {standard_error}");
     }
+}
+
+#[test]
+fn every_interneuron_rests_at_unit_variance() {
+    let own = covariance(CHANNELS, 2);
+    let synapses = eigenbasis(&own).unwrap();
+    let mut whitener = Whitener::<f64>::new(synapses.clone(), WhitenerSettings::default()).unwrap();
+    let responses = whitened(&mut whitener, &gaussian(&own, ROWS, 2));
+    assert_unit_variance(&synapses, &responses[responses.len() / 2..]);
     // The variance along an axis scatters about 1 by √(1/τ) = 0.032; the error is the largest of five.
     let error = error(&whitener, &own);
     assert!(error < 4.0 * 0.032, "{error}");
@@ -62,4 +66,13 @@ fn without_a_leak_it_rests_at_the_same_place() {
     whitened(&mut whitener, &gaussian(&own, 10_000, 2));
     let error = error(&whitener, &own);
     assert!(error < 4.0 * 0.032, "{error}");
+}
+
+#[test]
+#[ignore = "bug: of a single channel 2.7 % of Gaussian samples count as quiet, and the others are whitened without them"]
+fn the_interneuron_of_a_single_channel_rests_at_unit_variance() {
+    let synapses = Matrix::identity(1);
+    let mut whitener = Whitener::<f64>::new(synapses.clone(), WhitenerSettings::default()).unwrap();
+    let responses = whitened(&mut whitener, &gaussian(&Matrix::identity(1), 400_000, 2));
+    assert_unit_variance(&synapses, &responses[responses.len() / 2..]);
 }
