@@ -1,0 +1,73 @@
+//! Changes units and contexts under a whitener, and counts what it notices.
+
+use leukos::contexts::Law;
+use leukos::{Matrix, SampleCounts, WhitenerSettings};
+
+use crate::whitener_streams::{covariance, drawn, error, gaussian, scaled, trained, whitened};
+
+const CHANNELS: usize = 5;
+
+fn context() -> Matrix {
+    covariance(CHANNELS, 1)
+}
+
+fn in_units(covariance: &Matrix, factor: f64) -> Matrix {
+    let entries = scaled(covariance.as_slice(), factor * factor);
+    Matrix::from_columns(CHANNELS, CHANNELS, entries).unwrap()
+}
+
+/// √(1/τ) = 0.032 along each of five axes; four times that is safe.
+const SETTLED: f64 = 4.0 * 0.032;
+
+#[test]
+fn a_change_of_units_is_noticed_and_whitened_again_and_so_is_the_way_back() {
+    for factor in [1e5, 1e-5] {
+        let mut whitener = trained::<f64>(&context(), WhitenerSettings::default());
+        whitened(&mut whitener, &gaussian(&context(), 3000, 1));
+        assert_eq!(whitener.status().samples.recalibrations, 0);
+        for (stretch, factor) in [factor, 1.0].into_iter().enumerate() {
+            whitened(&mut whitener, &scaled(&gaussian(&context(), 8000, 2), factor));
+            let noticed = whitener.status().samples.recalibrations;
+            assert!(noticed > stretch as u64, "{noticed} after x {factor:e}");
+            let error = error(&whitener, &in_units(&context(), factor));
+            assert!(error < SETTLED, "{error} after x {factor:e}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_context_is_noticed_without_being_told() {
+    for seed in 0..5 {
+        let other = in_units(&covariance(CHANNELS, 7), 2.0);
+        let mut whitener = trained::<f64>(&context(), WhitenerSettings::default());
+        whitened(&mut whitener, &gaussian(&context(), 3000, seed));
+        assert_eq!(whitener.status().samples.switches, 0, "seed {seed}");
+        whitened(&mut whitener, &gaussian(&other, 1000, seed + 10));
+        let samples = whitener.status().samples;
+        assert!(samples.switches >= 1, "seed {seed}: {samples:?}");
+    }
+}
+
+fn counts_in(law: Law, rows: usize, seed: u64) -> SampleCounts {
+    let mut whitener = trained::<f64>(&context(), WhitenerSettings::default());
+    whitened(&mut whitener, &drawn(&context(), law, rows, seed));
+    whitener.status().samples
+}
+
+#[test]
+fn no_change_is_noticed_where_there_is_none() {
+    let samples = counts_in(Law::Gaussian, 50_000, 1);
+    assert_eq!((samples.switches, samples.recalibrations, samples.exclusions), (0, 0, 0), "{samples:?}");
+}
+
+/// What is usual is learned, so autocorrelation and heavy tails cause alarms only at first, and seldom. An alarm
+/// costs about 200 samples of quick adaptation: one in 2500 samples would leave nine tenths of the stream alone.
+#[test]
+fn few_changes_are_noticed_in_autocorrelated_and_heavy_tailed_input() {
+    for law in [Law::Autocorrelated { coefficient: 0.95 }, Law::StudentT { degrees: 3.0 }] {
+        let samples = counts_in(law, 50_000, 2);
+        println!("{law:?}: {samples:?}");
+        assert!(samples.switches <= 20, "{law:?}: {samples:?}");
+        assert_eq!((samples.recalibrations, samples.exclusions), (0, 0), "{law:?}: {samples:?}");
+    }
+}
