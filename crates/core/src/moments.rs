@@ -127,9 +127,13 @@ impl Moments {
     /// The moments of some finite rows, which are centred in place.
     fn of_block(rows: &mut [f64], n: usize) -> Self {
         let count = rows.len() / n;
-        let mut mean = vec![0.0; n];
+        // About the first row, so that a constant has a variance of exactly nothing.
+        let origin = rows[..n].to_vec();
+        let mut mean = origin.clone();
         for row in rows.chunks_exact(n) {
-            add_scaled(&mut mean, 1.0 / count as f64, row);
+            for ((mean, origin), s) in mean.iter_mut().zip(&origin).zip(row) {
+                *mean += (s - origin) / count as f64;
+            }
         }
         for row in rows.chunks_exact_mut(n) {
             add_scaled(row, -1.0, &mean);

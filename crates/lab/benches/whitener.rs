@@ -17,7 +17,9 @@ const REAL_TIME: f64 = 30_000.0;
 const ROWS: usize = 960;
 
 fn main() {
-    println!("| channels | number | synapses | gains move every | µs a sample | times real time at 30 kHz | times a plain product |");
+    println!(
+        "| channels | number | synapses | gains move every | µs a sample | times real time at 30 kHz | times a plain product |"
+    );
     println!("|---|---|---|---|---|---|---|");
     report::<f64>(64, 1, &Kind::Orthonormal);
     report::<f64>(64, 1, &Kind::Oblique);
@@ -73,7 +75,12 @@ fn oblique(channels: usize, rng: &mut Pcg64) -> Matrix {
 }
 
 /// Time a sample of one product with a fixed matrix, block by block, as someone without adaptation would do it.
-fn plain_product<T: Real + RealField>(channels: usize, block: usize, stimuli: &[T], responses: &mut [T]) -> f64 {
+fn plain_product<T: Real + RealField>(
+    channels: usize,
+    block: usize,
+    stimuli: &[T],
+    responses: &mut [T],
+) -> f64 {
     let matrix: Vec<T> = (0..channels * channels).map(|i| T::from_f64((i % 7) as f64 - 3.0)).collect();
     let matrix = MatRef::from_column_major_slice(&matrix, channels, channels);
     minimum(|| {

@@ -1,6 +1,7 @@
 //! Uses a whitener as it stands, and turns responses back into stimuli.
 
 use super::answering::{fill_bad, unusable};
+use super::learning::MEAN_AFTER_CHANGE;
 use super::{BadSamples, Whitener};
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_length};
@@ -101,6 +102,7 @@ impl<T: Real> Whitener<T> {
             let whole = all_finite(response);
             if whole && self.channels.revive(|j| response[j] != T::ZERO) {
                 (self.block.mask_changed, matrix) = (true, None);
+                self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
             }
             if self.block.rows == 0 {
                 matrix = None;

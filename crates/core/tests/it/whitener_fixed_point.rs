@@ -69,7 +69,6 @@ fn without_a_leak_it_rests_at_the_same_place() {
 }
 
 #[test]
-#[ignore = "bug: of a single channel 2.7 % of Gaussian samples count as quiet, and the others are whitened without them"]
 fn the_interneuron_of_a_single_channel_rests_at_unit_variance() {
     let synapses = Matrix::identity(1);
     let mut whitener = Whitener::<f64>::new(synapses.clone(), WhitenerSettings::default()).unwrap();

@@ -124,7 +124,6 @@ fn an_adapting_run_is_replayed_while_a_channel_is_dead() {
 }
 
 #[test]
-#[ignore = "bug: replay revives a channel without making the mean quick, as whitening does"]
 fn an_adapting_run_is_replayed_with_a_channel_that_dies_and_revives() {
     let dead = 500..1500;
     let stimuli =
