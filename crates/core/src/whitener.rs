@@ -49,7 +49,7 @@ use self::recalibration::{Former, LATEST_ROWS};
 use self::stillness::Stillness;
 use self::surprise::Surprise;
 use crate::circuit::{Circuit, require_rows};
-use crate::error::{Result, require_length};
+use crate::error::{Error, Result, require_length};
 use crate::matrix::Matrix;
 use crate::real::Real;
 use crate::running_error::RunningError;
@@ -171,6 +171,11 @@ impl<T: Real> Whitener<T> {
     fn around(circuit: GuardedCircuit<T>, settings: WhitenerSettings) -> Result<Self> {
         let pace = settings.time_constants()?;
         let (n, k) = (circuit.circuit().neurons(), circuit.circuit().interneurons());
+        if k < n && settings.leak < settings.floor {
+            let expected =
+                "at least the floor where there are fewer interneurons than channels: M is the leak there";
+            return Err(Error::OutOfRange { argument: "leak".into(), expected, found: settings.leak });
+        }
         let patience = samples(pace.patience).max(LATEST_ROWS as u64);
         let (learns, sensitivities) = (pace.synapses.is_some(), circuit.sensitivities().to_vec());
         let slow = (pace.gains / thinning(n) as f64).max(10.0 * n as f64);

@@ -104,7 +104,8 @@ pub struct WhitenerSettings {
     /// from a change of units and gives in sooner to long artefacts.
     pub patience: Option<Span>,
     /// The leak α of the circuit, relative to the scale of the input (1). It is what M is where no interneuron
-    /// reaches; with K ≥ N it hardly matters.
+    /// reaches, and must not be below the floor where there are fewer interneurons than channels; with K ≥ N it hardly
+    /// matters.
     pub leak: f64,
 }
 

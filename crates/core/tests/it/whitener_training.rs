@@ -174,6 +174,15 @@ fn wrong_settings_are_refused_by_name() {
 }
 
 #[test]
+fn a_leak_below_the_floor_is_refused_where_it_alone_stands_against_amplification() {
+    let small = || WhitenerSettings { leak: 1e-4, ..WhitenerSettings::default() };
+    let column = Matrix::from_rows(&[[1.0], [0.0]]);
+    let error = Whitener::<f64>::new(column, small()).err().unwrap().to_string();
+    assert!(error.starts_with("leak: expected at least the floor"), "{error}");
+    assert!(Whitener::<f64>::new(Matrix::identity(2), small()).is_ok());
+}
+
+#[test]
 fn times_in_seconds_need_a_sample_rate_and_then_mean_samples() {
     let seconds = WhitenerSettings { time_constant: Span::Seconds(2.0), ..WhitenerSettings::default() };
     let error = seconds.time_constants().unwrap_err().to_string();
