@@ -349,6 +349,19 @@ dispatched! {
     }
 }
 
+/// All products ⟨wᵢ, x⟩ of the columns of a matrix with rows of vectors. The number of rows changes no bit.
+pub(crate) fn project_rows<T: Real>(matrix: &[T], rows: usize, x: &[T], products: &mut [T]) {
+    let k = matrix.len().checked_div(rows).unwrap_or(0);
+    if k == 0 {
+        return;
+    }
+    let (pairs, last) = (x.len() / rows / 2 * 2, x.len() / rows % 2);
+    project_pairs(matrix, rows, &x[..pairs * rows], &mut products[..pairs * k]);
+    if last > 0 {
+        project(matrix, &x[pairs * rows..], &mut products[pairs * k..]);
+    }
+}
+
 dispatched! {
     /// The recurrent current M x = leak · x + Σᵢ gᵢ zᵢ w_nr,i and the inputs zᵢ = ⟨w_rn,i , x⟩, in one pass over the weights.
     pub(crate) fn recurrent<T, A>(parts: Parts<'_, T>, x: &[T], inputs: &mut [T], current: &mut [T]) {

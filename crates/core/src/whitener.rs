@@ -89,8 +89,8 @@ pub struct Whitener<T: Real = f64> {
     channels: Channels,
     surprise: Surprise,
     change: Change,
-    /// Whether it has seen one in this block.
-    changed: bool,
+    /// Whether something in this block suggests that an earlier state may fit better.
+    look_back: bool,
     stillness: Stillness,
     /// None where synapses stand still.
     plasticity: Option<Plasticity>,
@@ -191,7 +191,7 @@ impl<T: Real> Whitener<T> {
             channels: Channels::new(n, samples(pace.gains).max(LEAST_CHANNEL_PATIENCE)),
             surprise: Surprise::new(settings.outlier_limit, patience),
             change: Change::new(k, pace.gains),
-            changed: false,
+            look_back: false,
             stillness: Stillness::new(n, patience),
             plasticity: pace.synapses.map(|_| Plasticity::new(n, pace.gains)).transpose()?,
             block: Block::new(n, k, settings.update_every, learns),
@@ -210,7 +210,8 @@ impl<T: Real> Whitener<T> {
         })
     }
 
-    /// Whitens rows of N numbers into as many rows, and adapts on the way. Nothing is allocated.
+    /// Whitens rows of N numbers into as many rows, and adapts on the way. Nothing is allocated, but where a change
+    /// of context, mean or scale is looked into, and for calls with more rows of a block than any before.
     ///
     /// # Errors
     /// When `stimuli` is not a whole number of rows or `responses` not of the same length; or, under

@@ -136,6 +136,7 @@ impl Making {
         let mut covariance = sampled.map_err(|missing| match missing {
             NoCovariance::TooSmall => Reason::TooSmall { width: image.width(), height: image.height() },
             NoCovariance::BrokenOff => Reason::Unusable("broken off".into()),
+            NoCovariance::Unusable(error) => Reason::Unusable(error.to_string()),
         })?;
         let spectrum = Spectrum::of(&covariance).map_err(|error| Reason::Unusable(error.to_string()))?;
         if !(spectrum.most > 0.0) {

@@ -15,7 +15,8 @@ impl<T: Real> Whitener<T> {
         self.circuit.reserve(stimuli.len() / n);
         let mut outcome = Ok(());
         for (row, s) in stimuli.chunks_exact(n).enumerate() {
-            if row > 0 && self.channels.would_revive(s, &self.limits()) {
+            let limits = Limits::new::<T>(&self.settings, &self.calibration);
+            if row > 0 && self.channels.would_revive(s, &limits) {
                 // Rows that are answered together have the same channels.
                 break;
             }
@@ -36,18 +37,9 @@ impl<T: Real> Whitener<T> {
     }
 
     fn screen(&mut self, s: &[T]) -> Row {
-        let limits = Limits {
-            saturation: self.settings.saturation.unwrap_or(f64::INFINITY),
-            reach: reach::<T>(),
-            calibration: &self.calibration,
-            tolerance: self.settings.floor * self.calibration.scale,
-        };
+        let limits = Limits::new::<T>(&self.settings, &self.calibration);
         let (row, revived) = self.channels.screen(s, &limits);
-        if revived > 0 {
-            self.samples.revivals += revived;
-            self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
-            self.block.mask_changed = true;
-        }
+        self.welcome(revived);
         self.samples.seen += 1;
         if row != Row::Good {
             self.samples.bad += 1;
@@ -55,17 +47,12 @@ impl<T: Real> Whitener<T> {
         row
     }
 
-    /// What a channel must move by to count as moving.
-    pub(super) fn tolerance(&self) -> f64 {
-        self.settings.floor * self.calibration.scale
-    }
-
-    fn limits(&self) -> Limits<'_> {
-        Limits {
-            saturation: self.settings.saturation.unwrap_or(f64::INFINITY),
-            reach: reach::<T>(),
-            calibration: &self.calibration,
-            tolerance: self.tolerance(),
+    /// Takes note that so many channels have come back: their means may be old.
+    pub(super) fn welcome(&mut self, revived: u64) {
+        if revived > 0 {
+            self.samples.revivals += revived;
+            self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
+            self.block.mask_changed = true;
         }
     }
 
@@ -131,7 +118,7 @@ impl<T: Real> Whitener<T> {
 
 pub(super) fn unusable(index: usize, value: f64) -> Error {
     if value.is_finite() {
-        let expected = "values within the saturation limit (or another choice of bad_samples)";
+        let expected = "values within the saturation limit and in proportion to the others (or another choice of bad_samples)";
         return Error::OutOfRange { argument: format!("stimuli[{index}]").into(), expected, found: value };
     }
     Error::NotFinite { argument: "stimuli".into(), index, value }

@@ -1,6 +1,8 @@
 //! Watches each channel, and leaves out those that carry nothing until they carry something again.
 
+use super::answering::reach;
 use super::conditioning::Calibration;
+use super::settings::WhitenerSettings;
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require};
 #[cfg(feature = "model-file")]
@@ -73,7 +75,17 @@ pub(super) struct Limits<'a> {
     pub tolerance: f64,
 }
 
-impl Limits<'_> {
+impl<'a> Limits<'a> {
+    /// The limits for values of type T.
+    pub fn new<T: Real>(settings: &WhitenerSettings, calibration: &'a Calibration) -> Self {
+        Self {
+            saturation: settings.saturation.unwrap_or(f64::INFINITY),
+            reach: reach::<T>(),
+            calibration,
+            tolerance: settings.floor * calibration.scale,
+        }
+    }
+
     /// A NaN is not admitted.
     fn admit(&self, value: f64, channel: usize) -> bool {
         let Calibration { mean, scale } = self.calibration;
@@ -168,16 +180,16 @@ impl Channels {
         values.into_iter().any(|(index, (channel, value))| channel.shows_life(value.to_f64(), index, limits))
     }
 
-    /// Brings back the channels of which `alive` says so. Returns whether there was one.
-    pub fn revive(&mut self, alive: impl Fn(usize) -> bool) -> bool {
-        let mut any = false;
+    /// Brings back the channels of which `alive` says so. Returns how many those are.
+    pub fn revive(&mut self, alive: impl Fn(usize) -> bool) -> u64 {
+        let mut revived = 0;
         for (index, channel) in self.own.iter_mut().enumerate() {
             if channel.exclusion.is_some() && alive(index) {
                 channel.revive();
-                any = true;
+                revived += 1;
             }
         }
-        any
+        revived
     }
 
     /// Takes note of a good row. Returns whether the input is silent.

@@ -32,7 +32,7 @@ impl<T: Real> Whitener<T> {
             channels,
             surprise,
             change,
-            changed,
+            look_back,
             stillness,
             plasticity,
             anchor,
@@ -65,7 +65,7 @@ impl<T: Real> Whitener<T> {
         channels.archive(archive)?;
         surprise.archive(archive)?;
         change.archive(archive)?;
-        archive.value("changed", changed)?;
+        archive.value("look_back", look_back)?;
         stillness.archive(archive)?;
         plasticity.as_mut().map_or(Ok(()), |plasticity| plasticity.archive(archive))?;
         archive.value("anchor", anchor)?;

@@ -7,14 +7,17 @@
 
 #[cfg(feature = "model-file")]
 mod checkpoint;
+mod general;
+mod orthonormal;
 
+use self::general::General;
+use self::orthonormal::{Orthonormal, ROUNDING, is_orthonormal};
 use super::answering::reach;
-use crate::circuit::{Circuit, Parts, Synapses};
-use crate::constraints::to_unit_length;
+use crate::circuit::{Circuit, Synapses};
 use crate::error::Result;
 use crate::gains::least_squares_gains_for_root;
-use crate::kernels::{self, Arithmetic, add_columns, column, dispatched};
-use crate::linalg::{Factor, weighted_gram};
+use crate::kernels::{column, inner, project_rows};
+use crate::linalg::weighted_gram;
 use crate::matrix::Matrix;
 use crate::real::Real;
 
@@ -36,28 +39,6 @@ enum Form<T: Real> {
     /// WᵀW = I: every interneuron owns an axis of M, and nothing has to be factorised.
     Orthonormal(Orthonormal<T>),
     General(Box<General<T>>),
-}
-
-#[derive(Clone)]
-struct Orthonormal<T> {
-    /// W by rows.
-    rows: Vec<T>,
-    /// 1/mᵢ, where mᵢ = α + gᵢ is M along wᵢ.
-    reciprocals: Vec<T>,
-    /// 1/mᵢ − 1/α: what M⁻¹ along wᵢ has more than elsewhere.
-    excesses: Vec<T>,
-    mixed: Vec<T>,
-}
-
-struct General<T: Real> {
-    factor: Factor<T>,
-    /// Shows by factorising M − floor · I that no direction is amplified beyond the floor.
-    margin: Factor<T>,
-    next: Circuit<T>,
-    /// M⁻¹W.
-    images: Vec<T>,
-    /// Updates since Aᵢ was computed exactly.
-    age: u32,
 }
 
 /// What moves the gains: E\[zᵢ²\] over some samples, and how far to trust it.
@@ -89,8 +70,6 @@ pub(super) enum Guard {
     Refused,
 }
 
-/// Synapses are orthonormal if they are so to this many roundings for each neuron.
-const ROUNDING: f64 = 8.0;
 /// A gain may double the standard deviation along its axis in one step, not more.
 const LARGEST_STEP: f64 = std::f64::consts::LN_2;
 /// Aᵢ is computed exactly after this many updates at the latest.
@@ -199,18 +178,28 @@ impl<T: Real> GuardedCircuit<T> {
         }
     }
 
-    /// Takes these gains if they make a valid M.
+    /// Takes these gains if they make a valid M that amplifies nothing beyond the floor.
     pub fn set_gains(&mut self, gains: &[f64]) -> bool {
+        self.take_gains(gains, Some(self.floor))
+    }
+
+    /// Takes gains that were in force before: steps keep M positive definite, and above the floor only where it is seen
+    /// to come near.
+    pub fn put_back(&mut self, gains: &[f64]) {
+        self.take_gains(gains, None);
+    }
+
+    fn take_gains(&mut self, gains: &[f64], floor: Option<f64>) -> bool {
         self.trial.copy_from_slice(gains);
-        let floor = self.floor;
         let admitted = match &mut self.form {
             Form::Orthonormal(_) => {
                 let leak = self.circuit.leak().to_f64();
-                gains.iter().all(|gain| (floor..=reach::<T>()).contains(&(leak + gain)))
+                let least = floor.unwrap_or(f64::MIN_POSITIVE);
+                gains.iter().all(|gain| (least..=reach::<T>()).contains(&(leak + gain)))
             }
             Form::General(own) => {
                 own.next.copy_from(&self.circuit);
-                own.admits(&self.trial, Some(floor))
+                own.admits(&self.trial, floor)
             }
         };
         if admitted {
@@ -297,13 +286,8 @@ impl<T: Real> GuardedCircuit<T> {
         let mean_axis = self.mean_axis();
         let Form::General(own) = &mut self.form else { return };
         own.next.copy_from(&self.circuit);
-        let Some(drive) = drive else { return };
-        let step = drive.rate / mean_axis;
-        let n = self.circuit.neurons();
-        let weights = own.next.parts_mut().feedback;
-        for (i, weights) in weights.chunks_exact_mut(n).enumerate() {
-            let own_step = step * self.gains[i];
-            move_synapse(weights, column(drive.correlations, n, i), own_step, own_step * drive.weight);
+        if let Some(drive) = drive {
+            own.move_synapses(&self.circuit, SynapseDrive { rate: drive.rate / mean_axis, ..drive });
         }
     }
 
@@ -380,7 +364,7 @@ impl<T: Real> GuardedCircuit<T> {
         own.age = 0;
         let synapses = self.circuit.synapses().feedback();
         for (i, sensitivity) in self.sensitivities.iter_mut().enumerate() {
-            *sensitivity = kernels::inner(synapses.column(i), column(&own.images, n, i)).to_f64();
+            *sensitivity = inner(synapses.column(i), column(&own.images, n, i)).to_f64();
         }
     }
 }
@@ -391,7 +375,8 @@ impl<T: Real> Clone for GuardedCircuit<T> {
         let form = match &self.form {
             Form::Orthonormal(own) => Form::Orthonormal(own.clone()),
             Form::General(own) => {
-                let mut copy = General { age: own.age, ..General::new(&self.circuit) };
+                let mut copy = General::new(&self.circuit);
+                copy.age = own.age;
                 let _ = copy.factor.update(self.circuit.parts());
                 Form::General(Box::new(copy))
             }
@@ -406,106 +391,4 @@ impl<T: Real> Clone for GuardedCircuit<T> {
             form,
         }
     }
-}
-
-impl<T: Real> Orthonormal<T> {
-    fn new(circuit: &Circuit<T>) -> Self {
-        let zeros = || vec![T::ZERO; circuit.interneurons()];
-        let rows = circuit.synapses().feedback().transpose().as_slice().to_vec();
-        Self { rows, reciprocals: zeros(), excesses: zeros(), mixed: Vec::new() }
-    }
-
-    /// z = diag(1/m) Wᵀx, and r = W z + (x − W Wᵀx)/α: outside of what the interneurons span M is α.
-    fn respond(&mut self, weights: &[T], leak: T, (x, r, z): (&[T], &mut [T], &mut [T])) {
-        let k = self.reciprocals.len();
-        let n = weights.len().checked_div(k).unwrap_or(0);
-        if k == 0 {
-            r.iter_mut().zip(x).for_each(|(r, &x)| *r = x / leak);
-            return;
-        }
-        project_rows(weights, n, x, z);
-        if k == n {
-            scale_rows(z, &self.reciprocals);
-            project_rows(&self.rows, k, z, r);
-            return;
-        }
-        let mixed = &mut self.mixed[..z.len()];
-        mixed.copy_from_slice(z);
-        scale_rows(mixed, &self.excesses);
-        project_rows(&self.rows, k, mixed, r);
-        r.iter_mut().zip(x).for_each(|(r, &x)| *r += x / leak);
-        scale_rows(z, &self.reciprocals);
-    }
-}
-
-impl<T: Real> General<T> {
-    fn new(circuit: &Circuit<T>) -> Self {
-        let factor = || Factor::new(circuit.synapses());
-        let images = circuit.synapses().feedback().as_slice().to_vec();
-        Self { factor: factor(), margin: factor(), next: circuit.clone(), images, age: 0 }
-    }
-
-    /// Whether the next circuit is valid with these gains and, where a floor is given, M above it.
-    fn admits(&mut self, gains: &[f64], floor: Option<f64>) -> bool {
-        for (own, gain) in self.next.parts_mut().gains.iter_mut().zip(gains) {
-            *own = T::from_f64(*gain);
-        }
-        let parts = self.next.parts();
-        let above = |floor: f64| Parts { leak: parts.leak - T::from_f64(floor), ..parts };
-        gains.iter().all(|gain| gain.abs() <= reach::<T>())
-            && self.factor.update(parts).is_ok()
-            && floor.is_none_or(|floor| self.margin.update(above(floor)).is_ok())
-    }
-
-    fn compute_images(&mut self, circuit: &Circuit<T>) {
-        self.images.copy_from_slice(circuit.synapses().feedback().as_slice());
-        let factor = &mut self.factor;
-        self.images.chunks_exact_mut(circuit.neurons()).for_each(|image| factor.solve(image));
-    }
-}
-
-/// Whether columns of unit length are orthogonal, to so many times the rounding of T.
-fn is_orthonormal<T: Real>(synapses: &Matrix, slack: f64) -> bool {
-    let (n, k) = (synapses.rows(), synapses.columns());
-    let tolerance = slack * n as f64 * T::EPSILON.to_f64();
-    let orthogonal =
-        |i: usize, j: usize| kernels::inner(synapses.column(i), synapses.column(j)).abs() <= tolerance;
-    k <= n && (0..k).all(|i| (0..i).all(|j| orthogonal(i, j)))
-}
-
-fn scale_rows<T: Real>(rows: &mut [T], factors: &[T]) {
-    for row in rows.chunks_exact_mut(factors.len()) {
-        row.iter_mut().zip(factors).for_each(|(x, &factor)| *x *= factor);
-    }
-}
-
-/// All products ⟨wᵢ, x⟩ of the columns of a matrix with rows of vectors. The number of rows changes no bit.
-fn project_rows<T: Real>(matrix: &[T], rows: usize, x: &[T], products: &mut [T]) {
-    let k = matrix.len().checked_div(rows).unwrap_or(0);
-    if k == 0 {
-        return;
-    }
-    let (pairs, last) = (x.len() / rows / 2 * 2, x.len() / rows % 2);
-    kernels::project_pairs(matrix, rows, &x[..pairs * rows], &mut products[..pairs * k]);
-    if last > 0 {
-        kernels::project(matrix, &x[pairs * rows..], &mut products[pairs * k..]);
-    }
-}
-
-/// w ← w + growth · c − decay · w, then back to unit length.
-fn move_synapse<T: Real>(weights: &mut [T], correlation: &[T], growth: f64, decay: f64) {
-    moved(weights, correlation, T::from_f64(growth), T::from_f64(1.0 - decay));
-}
-
-dispatched! {
-    fn moved<T, A>(weights: &mut [T], correlation: &[T], growth: T, kept: T) {
-        move_and_normalise::<T, A>(weights, correlation, growth, kept);
-    }
-}
-
-#[inline(always)]
-fn move_and_normalise<T: Real, A: Arithmetic>(weights: &mut [T], correlation: &[T], growth: T, kept: T) {
-    weights.iter_mut().for_each(|w| *w *= kept);
-    add_columns::<T, A, 1>(weights, [growth], [correlation]);
-    to_unit_length::<T, A>(weights);
 }

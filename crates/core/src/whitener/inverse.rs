@@ -1,7 +1,6 @@
 //! Uses a whitener as it stands, and turns responses back into stimuli.
 
 use super::answering::{fill_bad, unusable};
-use super::learning::MEAN_AFTER_CHANGE;
 use super::{BadSamples, Whitener};
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_length};
@@ -100,9 +99,10 @@ impl<T: Real> Whitener<T> {
         for row in 0..rows {
             let (response, stimulus) = (&responses[row * n..][..n], &mut stimuli[row * n..][..n]);
             let whole = all_finite(response);
-            if whole && self.channels.revive(|j| response[j] != T::ZERO) {
-                (self.block.mask_changed, matrix) = (true, None);
-                self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
+            let revived = if whole { self.channels.revive(|j| response[j] != T::ZERO) } else { 0 };
+            self.welcome(revived);
+            if revived > 0 {
+                matrix = None;
             }
             if self.block.rows == 0 {
                 matrix = None;

@@ -1,5 +1,6 @@
 //! Learns from rows that have been answered: tells which of them count, and moves everything at the end of a block.
 
+use super::channels::Limits;
 use super::guarded_circuit::{GainDrive, Guard, SynapseDrive};
 use super::surprise::Level;
 use super::{Whitener, thinning};
@@ -33,7 +34,8 @@ impl<T: Real> Whitener<T> {
     }
 
     fn note(&mut self, s: &[T], place: usize) {
-        let (n, tolerance) = (s.len(), self.tolerance());
+        let n = s.len();
+        let tolerance = Limits::new::<T>(&self.settings, &self.calibration).tolerance;
         let silent = self.channels.watch(s, tolerance);
         if self.gathering.is_some() || !self.adapting {
             return;
@@ -46,6 +48,7 @@ impl<T: Real> Whitener<T> {
         let r = &self.block.r[place * n..(place + 1) * n];
         let power = inner(r, r).to_f64() / self.channels.live_count().max(1) as f64;
         let level = self.surprise.judge(power);
+        self.look_back |= self.surprise.suggests_former();
         if self.surprise.learns_from(level) {
             self.note_ordinary(place, power);
         } else if level == Level::Loud {
@@ -59,8 +62,7 @@ impl<T: Real> Whitener<T> {
     fn watch_variation(&mut self, s: &[T], place: usize) {
         self.latest.push(s, &self.calibration.mean);
         if self.stillness.begins() {
-            let power = self.power();
-            self.stillness.begin(power);
+            self.stillness.begin(self.circuit.mean_axis().powi(2));
             self.window_start.take(&self.calibration, self.circuit.gains());
         }
         let (x, _) = self.block.row(place);
@@ -77,7 +79,7 @@ impl<T: Real> Whitener<T> {
             self.samples.switches += 1;
             self.age = 0;
             self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
-            self.changed = true;
+            self.look_back = true;
         }
         if self.samples.learned.is_multiple_of(thinning(self.channels()) as u64) {
             // A row that ran over is left out of the estimates.
@@ -114,10 +116,10 @@ impl<T: Real> Whitener<T> {
             }
             Some(_) => self.follow_scale(),
             None if self.surprise.is_for_good() => self.recalibrate(),
-            None if self.surprise.suggests_former() || self.changed => self.try_former(),
+            None if self.look_back => self.try_former(),
             None => {}
         }
-        self.changed = false;
+        self.look_back = false;
         if self.block.count > 0 {
             self.move_circuit();
             self.move_mean();

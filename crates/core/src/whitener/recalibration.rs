@@ -85,7 +85,8 @@ impl<T: Real> Whitener<T> {
             self.circuit.sensitivities().iter().zip(&self.sensitivities).map(|(now, start)| start / now);
         let (least, most) =
             ratios.clone().fold((f64::INFINITY, 0.0), |(a, b), x| (f64::min(a, x), f64::max(b, x)));
-        let off = least > WIDEST_AXIS || most < 1.0 / WIDEST_AXIS;
+        let known = !self.sensitivities.is_empty();
+        let off = known && (least > WIDEST_AXIS || most < 1.0 / WIDEST_AXIS);
         // For good is what has lasted for a whole window.
         if !std::mem::replace(&mut self.off_scale, off) || !off {
             return;
@@ -126,10 +127,10 @@ impl<T: Real> Whitener<T> {
             }
         }
         let Some(best) = best else {
-            self.circuit.set_gains(&present.gains);
+            self.circuit.put_back(&present.gains);
             return;
         };
-        self.circuit.set_gains(&best.gains);
+        self.circuit.put_back(&best.gains);
         self.adopt(best.calibration);
         self.former = Some(present);
     }
@@ -137,6 +138,7 @@ impl<T: Real> Whitener<T> {
     /// How large the responses to the latest rows would be.
     fn response_to_latest(&mut self, calibration: &Calibration, rows: usize) -> TypicalResponse {
         let (n, k) = (self.channels(), self.circuit.gains().len());
+        let live = self.channels.live_count().max(1) as f64;
         let mut powers = Vec::with_capacity(rows);
         let mut squares: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); k];
         for row in self.latest.latest(rows) {
@@ -145,7 +147,7 @@ impl<T: Real> Whitener<T> {
             let Block { x, r, z, .. } = &mut self.block;
             calibration.condition(&s, &self.channels, &mut x[..n]);
             self.circuit.respond(&x[..n], &mut r[..n], &mut z[..k]);
-            powers.push(inner(&r[..n], &r[..n]).to_f64() / n as f64);
+            powers.push(inner(&r[..n], &r[..n]).to_f64() / live);
             squares.iter_mut().zip(&z[..k]).for_each(|(squares, z)| squares.push(z.to_f64() * z.to_f64()));
         }
         let power = median(&mut powers);
@@ -153,11 +155,5 @@ impl<T: Real> Whitener<T> {
             squares.iter_mut().map(|squares| median(squares) / MEDIAN_SQUARE).collect();
         let along_interneurons = if k == 0 { power } else { median(&mut typical) };
         TypicalResponse { power, along_interneurons }
-    }
-
-    /// E|x|²/N if M whitens: tr M²/N.
-    pub(super) fn power(&self) -> f64 {
-        let n = self.channels();
-        (0..n).map(|j| self.circuit.implied_variance(j)).sum::<f64>() / n as f64
     }
 }

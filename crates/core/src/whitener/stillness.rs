@@ -18,7 +18,7 @@ pub(super) struct Stillness {
     pub origin: Vec<f64>,
     pub sums: Vec<f64>,
     pub squares: f64,
-    /// The expected power E|x|²/N at the beginning of the window.
+    /// What E|x|²/N was expected to be at the beginning of the window, or less: (tr M/N)² ≤ tr M²/N.
     pub power: f64,
 }
 

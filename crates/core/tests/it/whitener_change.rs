@@ -1,7 +1,7 @@
 //! Changes units and contexts under a whitener, and counts what it notices.
 
 use leukos::contexts::Law;
-use leukos::{Matrix, SampleCounts, WhitenerSettings};
+use leukos::{Matrix, SampleCounts, Whitener, WhitenerSettings};
 
 use crate::whitener_streams::{covariance, drawn, error, gaussian, scaled, trained, whitened};
 
@@ -33,6 +33,28 @@ fn a_change_of_units_is_noticed_and_whitened_again_and_so_is_the_way_back() {
             assert!(error < SETTLED, "{error} after x {factor:e}");
         }
     }
+}
+
+/// Twenty surprising samples suggest to look back, wherever in a block they end.
+#[test]
+fn the_way_back_is_short_also_where_state_moves_in_blocks() {
+    let settings = WhitenerSettings { update_every: 32, ..WhitenerSettings::default() };
+    let mut whitener = trained::<f64>(&context(), settings);
+    let scale = whitener.scale();
+    whitened(&mut whitener, &gaussian(&context(), 3200, 1));
+    whitened(&mut whitener, &scaled(&gaussian(&context(), 6400, 2), 1e5));
+    assert!(whitener.scale() > 1e3 * scale, "{}", whitener.scale());
+    whitened(&mut whitener, &gaussian(&context(), 96, 3));
+    assert_eq!(whitener.scale(), scale);
+}
+
+#[test]
+fn without_interneurons_a_scale_that_fits_is_kept() {
+    let mut whitener = Whitener::<f64>::new(Matrix::zeros(CHANNELS, 0), WhitenerSettings::default()).unwrap();
+    whitened(&mut whitener, &gaussian(&context(), 3000, 1));
+    whitened(&mut whitener, &scaled(&gaussian(&context(), 20_000, 2), 1e5));
+    assert_eq!(whitener.status().samples.recalibrations, 1);
+    assert!(whitener.scale() > 1e4, "{}", whitener.scale());
 }
 
 #[test]

@@ -2,12 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use leukos::Matrix;
 use leukos::contexts::{Patch, Pcg64};
+use leukos::{Error, Matrix, Moments};
 use rand::RngExt;
 
 use super::image::Image;
-use super::moments::Moments;
 
 /// How the patches of an image are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +25,20 @@ pub enum Sampling {
     Every,
 }
 
+/// How many patches are summed up together.
+const BLOCK: usize = 256;
 /// How many samples pass before someone is asked whether to go on.
 const PAUSE: usize = 4096;
 
 /// Why there is no covariance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum NoCovariance {
     /// The image has no room for the patch.
     TooSmall,
     /// Someone said to break off.
     BrokenOff,
+    /// The patches have none.
+    Unusable(Error),
 }
 
 /// The covariance of an image's patches about their mean; pixel (y, x) of a patch is row y · width + x.
@@ -50,19 +53,26 @@ pub fn patch_covariance(
     mut watch: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Matrix, NoCovariance> {
     let room = room(image, patch).ok_or(NoCovariance::TooSmall)?;
-    let mut moments = Moments::new(patch.height * patch.width);
-    let mut luminances = vec![0.0; patch.height * patch.width];
+    let pixels = patch.height * patch.width;
+    let mut moments = Moments::new(pixels);
+    let mut patches = Vec::with_capacity(BLOCK * pixels);
     for (i, [top, left]) in Corners::new(room, sampling, rng).enumerate() {
         if i % PAUSE == 0 && watch().is_break() {
             return Err(NoCovariance::BrokenOff);
         }
-        for (p, luminance) in luminances.iter_mut().enumerate() {
+        patches.extend((0..pixels).map(|p| {
             let (y, x) = (p / patch.width, p % patch.width);
-            *luminance = image.luminance(top + patch.spacing * y, left + patch.spacing * x);
+            image.luminance(top + patch.spacing * y, left + patch.spacing * x)
+        }));
+        if patches.len() == BLOCK * pixels {
+            moments.update(&patches).map_err(NoCovariance::Unusable)?;
+            patches.clear();
         }
-        moments.add(&luminances);
     }
-    Ok(moments.covariance())
+    moments.update(&patches).map_err(NoCovariance::Unusable)?;
+    // The mean is that of the same patches.
+    let degrees = (moments.count().max(2) - 1) as f64;
+    Ok(Matrix::from_fn(pixels, pixels, |i, j| moments.comoments()[(i, j)] / degrees))
 }
 
 /// How many rows and columns the upper left pixel of a patch may lie in; `None` where the image is too small.

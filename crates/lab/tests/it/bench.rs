@@ -49,13 +49,16 @@ impl Bench {
 
     /// `leukos reproduce FIGURE` with its tiny spec and these further arguments.
     pub fn reproduce(&self, figure: &str, arguments: &[&str]) -> Output {
-        let spec = self.tiny(figure);
-        let out = self.path("out");
+        self.reproduce_with(&self.tiny(figure), figure, arguments)
+    }
+
+    /// The same with a spec of one's own.
+    pub fn reproduce_with(&self, spec: &Path, figure: &str, arguments: &[&str]) -> Output {
         leukos()
             .args(["reproduce", figure, "--spec"])
             .arg(spec)
             .arg("--out")
-            .arg(out)
+            .arg(self.path("out"))
             .args(arguments)
             .output()
             .expect("the program starts")

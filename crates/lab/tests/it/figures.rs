@@ -224,13 +224,7 @@ fn a_figure_whose_runs_all_diverged_is_drawn_and_says_so() {
     let variants = spec["variants"].as_table_mut().expect("variants");
     variants.retain(|name, _| name == "printed");
     let spec = bench.write("natural.toml", spec.to_string().replace("quick = 12", "quick = 400"));
-    let output = leukos()
-        .args(["reproduce", "natural", "--quiet", "--spec"])
-        .arg(spec)
-        .arg("--out")
-        .arg(bench.path("out"))
-        .output()
-        .expect("the program starts");
+    let output = bench.reproduce_with(&spec, "natural", &["--quiet"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(bench.results()["figures"]["natural"]["variants"]["printed"]["diverged"]["count"], 2);
     assert!(svg(&bench.path("out"), "natural").contains("no start that is shown came to an end"));

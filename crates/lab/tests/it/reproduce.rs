@@ -110,13 +110,7 @@ fn the_pseudo_code_of_algorithm_2_diverges_and_is_a_result() {
     let bench = Bench::new();
     let text = crate::bench::tiny("natural").to_string().replace("quick = 12", "quick = 400");
     let spec = bench.write("longer.toml", text);
-    let output = crate::bench::leukos()
-        .args(["reproduce", "natural", "--quiet", "--spec"])
-        .arg(spec)
-        .arg("--out")
-        .arg(bench.path("out"))
-        .output()
-        .expect("the program starts");
+    let output = bench.reproduce_with(&spec, "natural", &["--quiet"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let results = bench.results();
     let variants = &results["figures"]["natural"]["variants"];

@@ -59,7 +59,8 @@ impl<T: Real> GuardedCircuit<T> {
             self.form = Form::Orthonormal(Orthonormal::new(&self.circuit));
             self.settle_axes();
         } else {
-            let mut own = General { age, ..General::new(&self.circuit) };
+            let mut own = General::new(&self.circuit);
+            own.age = age;
             let gains = self.circuit.parts_mut().gains;
             gains.iter_mut().zip(&self.gains).for_each(|(own, gain)| *own = T::from_f64(*gain));
             own.factor.update(self.circuit.parts()).map_err(|test| self.circuit.invalid(test))?;
