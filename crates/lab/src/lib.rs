@@ -10,5 +10,6 @@ pub mod data;
 pub mod experiment;
 pub mod figures;
 pub mod findings;
+pub mod recording;
 pub mod references;
 pub mod report;

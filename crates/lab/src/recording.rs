@@ -1,0 +1,104 @@
+//! Reads and writes recordings: rows of samples, one number for each channel, in files of several formats.
+
+use anyhow::Result;
+
+/// What kind of numbers a recording holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleType {
+    /// Whole numbers of 16 bits.
+    Int16,
+    /// Whole numbers of 32 bits.
+    Int32,
+    /// Floating-point numbers of 32 bits.
+    Float32,
+    /// Floating-point numbers of 64 bits; also what text is read as.
+    Float64,
+}
+
+/// What is known of a recording before its first row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// The number of channels, a label column not counted.
+    pub channels: usize,
+    /// The names of the channels, where the file has them.
+    pub names: Option<Vec<String>>,
+    /// The kind of its numbers.
+    pub sample_type: SampleType,
+    /// Samples a second, where the file or the user says so.
+    pub sample_rate: Option<f64>,
+    /// The number of rows, where it can be told without reading them.
+    pub rows: Option<u64>,
+}
+
+/// Some rows of a recording. Doubles hold every sample type exactly.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// The numbers, row after row.
+    pub values: Vec<f64>,
+    /// The label of each row; empty where the recording has no label column.
+    pub labels: Vec<String>,
+}
+
+/// A place between two rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// How many rows come before it.
+    pub row: u64,
+    /// How many bytes come before it.
+    pub byte: u64,
+}
+
+/// Reads a recording from its beginning, in blocks.
+pub trait Reader {
+    /// What was known before the first row.
+    fn layout(&self) -> &Layout;
+
+    /// Replaces `rows` by the next ones, `most` of them unless the recording ends; none at the end.
+    ///
+    /// # Errors
+    /// When the recording cannot be read or is damaged; the error says in which row or at which byte, in which column, what was
+    /// expected and what came.
+    fn read(&mut self, most: usize, rows: &mut Rows) -> Result<()>;
+
+    /// Where the next row begins.
+    fn place(&self) -> Place;
+
+    /// Goes on at a place that [`Reader::place`] gave for the same recording.
+    ///
+    /// # Errors
+    /// When the recording comes from a pipe, or the place lies beyond its end.
+    fn go_to(&mut self, place: Place) -> Result<()>;
+}
+
+/// Writes a recording, in blocks.
+pub trait Writer {
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn write(&mut self, rows: &Rows) -> Result<()>;
+
+    /// Hands everything written so far to the system, and says how many bytes that is.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn flush(&mut self) -> Result<u64>;
+
+    /// How many numbers did not fit into the sample type and were clipped, or were NaN and became zero.
+    fn misfits(&self) -> Misfits;
+
+    /// Writes what a format needs at its end or, once the number of rows is known, at its beginning.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// How many numbers could not be written as they were, because the sample type has no room for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misfits {
+    /// Too large, of either sign: the largest there is was written.
+    pub clipped: u64,
+    /// NaN: zero was written.
+    pub not_numbers: u64,
+}
