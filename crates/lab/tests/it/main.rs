@@ -6,6 +6,7 @@ mod figures;
 mod hostile_images;
 mod interruption;
 mod photographs;
+mod recordings;
 mod report;
 mod reproduce;
 mod schema;
