@@ -7,6 +7,8 @@ mod hostile_images;
 mod interruption;
 mod photographs;
 mod recordings;
+mod recordings_edf;
+mod recordings_refused;
 mod report;
 mod reproduce;
 mod schema;

@@ -174,7 +174,7 @@ impl Header {
 fn read(bytes: &mut Bytes, count: usize, kind: Kind) -> Result<Vec<u8>> {
     let mut buffer = vec![0; count];
     let came = bytes.fill(&mut buffer)?;
-    ensure!(bytes.at() > 0, "empty: expected the header of an {kind} file");
+    ensure!(bytes.at() > 0, "empty: expected a header of the format {kind}");
     ensure!(came == count, "cut short in its header, at byte {}", bytes.at());
     Ok(buffer)
 }
@@ -182,11 +182,11 @@ fn read(bytes: &mut Bytes, count: usize, kind: Kind) -> Result<Vec<u8>> {
 fn require_version(start: &[u8], kind: Kind) -> Result<()> {
     let other = if kind == Kind::Edf { Kind::Bdf } else { Kind::Edf };
     if start.starts_with(other.version()) {
-        bail!("expected an {kind} file, came an {other} file");
+        bail!("expected the format {kind}, came {other}");
     }
     ensure!(
         start.starts_with(kind.version()),
-        "expected an {kind} file, but its first bytes are not those of one"
+        "expected the format {kind}, but its first bytes are not of that format"
     );
     Ok(())
 }
