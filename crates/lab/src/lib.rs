@@ -14,3 +14,4 @@ pub mod recording;
 pub mod references;
 pub mod report;
 pub mod usage;
+pub mod whitening;

@@ -39,6 +39,11 @@ impl<T: Real> FrozenWhitener<T> {
         Ok(Self { groups, channels: whitener.channels(), scratch: Scratch::default() })
     }
 
+    /// How many rows had a number that cannot be used, in the group that had most of them.
+    pub fn bad(&self) -> u64 {
+        self.groups.iter().map(|(_, affine)| affine.bad).max().unwrap_or(0)
+    }
+
     /// The last good row of output, which [`BadSamples::Hold`] repeats.
     pub fn held(&self) -> Vec<T> {
         let mut row = vec![T::ZERO; self.channels];
@@ -134,6 +139,7 @@ struct Affine<T> {
     limit: f64,
     bad_samples: BadSamples,
     last: Vec<T>,
+    bad: u64,
     centred: Vec<f64>,
 }
 
@@ -148,6 +154,7 @@ impl<T: Real> Affine<T> {
             limit: f64::INFINITY,
             bad_samples: whitener.settings.bad_samples,
             last: vec![T::ZERO; n],
+            bad: 0,
             centred: vec![0.0; n],
         }
     }
@@ -166,6 +173,7 @@ impl<T: Real> Affine<T> {
                 self.last.copy_from_slice(out);
                 continue;
             };
+            self.bad += 1;
             if self.bad_samples == BadSamples::Error {
                 return Err(Error::BadSample { index: row * n + channel, value: input[channel].to_f64() });
             }
