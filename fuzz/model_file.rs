@@ -4,7 +4,7 @@
 
 mod mutate;
 
-use leukos::{Model, Real};
+use leukos::{GroupedWhitener, Model, Real};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -36,7 +36,9 @@ fn exercise<T: Real>(bytes: &[u8]) {
     let bits = |rows: &[T]| rows.iter().map(|x| x.to_f64().to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&first), bits(&second), "the same responses");
     assert_eq!(put_away(&model).to_bytes(), put_away(&twin).to_bytes(), "the same state");
-    assert_eq!(model.whitener.status(), twin.whitener.status());
+    for (own, other) in model.whitener.whiteners_mut().zip(twin.whitener.whiteners_mut()) {
+        assert_eq!(own.status(), other.status());
+    }
     model.whitener.begin_context();
     whiten(&mut model);
     put_away(&model);
@@ -52,17 +54,22 @@ fn put_away<T: Real>(model: &Model<T>) -> Model<T> {
 /// A few rows of ordinary input in the units of the model, one at a time: finite responses unless the row counts as bad.
 fn whiten<T: Real>(model: &mut Model<T>) -> Vec<T> {
     let whitener = &mut model.whitener;
-    let (mean, scale) = (whitener.mean().to_vec(), whitener.scale().max(1e-6));
+    let mean = whitener.mean();
+    let scale = whitener.whiteners().fold(1e-6_f64, |most, group| most.max(group.scale()));
     let mut all = Vec::new();
     for row in 0..ROWS {
         let stimulus = |j: usize| mean[j] + scale * ((row * 7 + j * 3) % 5) as f64 - 2.0 * scale;
         let stimuli: Vec<T> = (0..mean.len()).map(|j| T::from_f64(stimulus(j))).collect();
         let mut responses = vec![T::ZERO; stimuli.len()];
-        let bad = whitener.status().samples.bad;
+        let bad_before = bad(whitener);
         let outcome = whitener.whiten(&stimuli, &mut responses);
-        let usable = outcome.is_ok() && whitener.status().samples.bad == bad;
+        let usable = outcome.is_ok() && bad(whitener) == bad_before;
         assert!(!usable || responses.iter().all(|r| r.is_finite()), "row {row}: {responses:?}");
         all.extend(responses);
     }
     all
+}
+
+fn bad<T: Real>(whitener: &mut GroupedWhitener<T>) -> u64 {
+    whitener.whiteners_mut().map(|group| group.status().samples.bad).sum()
 }

@@ -4,7 +4,9 @@ use std::error::Error;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use leukos::{Matrix, Model, Moments, Real, Span, Whitener, WhitenerSettings, WhitenerTraining, contexts::stream};
+use leukos::{
+    GroupedWhitener, Matrix, Model, Moments, Real, Span, Whitener, WhitenerSettings, WhitenerTraining, contexts::stream,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/model_file");
@@ -26,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     std::fs::write(folder.join("trained"), trained()?)?;
+    std::fs::write(folder.join("grouped"), grouped()?)?;
     Ok(())
 }
 
@@ -64,4 +67,12 @@ fn trained() -> Result<Vec<u8>, leukos::Error> {
     model.channel_names = Some(vec!["left".into(), "right".into()]);
     model.notes.insert("subject".into(), "rabbit".into());
     model.to_bytes()
+}
+
+fn grouped() -> Result<Vec<u8>, leukos::Error> {
+    let whitener = |channels| Whitener::<f64>::new(Matrix::identity(channels), settings(false));
+    let mut grouped = GroupedWhitener::new(vec![(vec![2, 0], whitener(2)?), (vec![1], whitener(1)?)])?;
+    let stimuli: Vec<f64> = (0..90).map(|i| f64::from(i * 7919 % 101)).collect();
+    grouped.whiten(&stimuli, &mut vec![0.0; stimuli.len()])?;
+    Model::from(grouped).to_bytes()
 }

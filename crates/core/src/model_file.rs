@@ -16,7 +16,7 @@ use self::writer::Writer;
 use crate::archive::damaged;
 use crate::error::{Error, Result};
 use crate::real::Real;
-use crate::whitener::Whitener;
+use crate::whitener::{GroupedWhitener, Whitener};
 
 /// What a model file holds: a whitener, trained or in the middle of a stream, and what people want to know about it.
 ///
@@ -26,15 +26,15 @@ use crate::whitener::Whitener;
 /// let whitener = Whitener::<f64>::new(Matrix::identity(2), WhitenerSettings::default())?;
 /// let mut model = Model::from(whitener);
 /// model.notes.insert("subject".into(), "rabbit 3".into());
-/// let mut again: Model = Model::from_bytes(&model.to_bytes()?)?;
+/// let again: Model = Model::from_bytes(&model.to_bytes()?)?;
 /// assert_eq!(again.notes["subject"], "rabbit 3");
-/// assert_eq!(again.whitener.status(), model.whitener.status());
+/// assert_eq!(again.whitener.channels(), 2);
 /// # Ok::<(), leukos::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Model<T: Real = f64> {
-    /// The whitener.
-    pub whitener: Whitener<T>,
+    /// The whitener: one for all channels, or one for each of several groups of them.
+    pub whitener: GroupedWhitener<T>,
     /// A name for each channel, if they have names.
     pub channel_names: Option<Vec<String>>,
     /// Anything worth keeping, such as where the recording came from.
@@ -43,6 +43,12 @@ pub struct Model<T: Real = f64> {
 
 impl<T: Real> From<Whitener<T>> for Model<T> {
     fn from(whitener: Whitener<T>) -> Self {
+        GroupedWhitener::from(whitener).into()
+    }
+}
+
+impl<T: Real> From<GroupedWhitener<T>> for Model<T> {
+    fn from(whitener: GroupedWhitener<T>) -> Self {
         Self { whitener, channel_names: None, notes: BTreeMap::new() }
     }
 }
@@ -56,7 +62,10 @@ impl<T: Real> Model<T> {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.require_names()?;
         let mut writer = Writer::default();
-        self.whitener.clone().archive(&mut writer)?;
+        for (index, whitener) in self.whitener.whiteners().enumerate() {
+            writer.prefix = prefix(self.whitener.single().is_some(), index);
+            whitener.clone().archive(&mut writer)?;
+        }
         writer.finish(self)
     }
 
@@ -75,9 +84,26 @@ impl<T: Real> Model<T> {
 
     fn read(bytes: &[u8]) -> Result<Self> {
         let (mut reader, about) = Reader::open(bytes)?;
-        let mut whitener = Whitener::blank(reader.size()?, about.settings)?;
-        whitener.archive(&mut reader)?;
+        let groups = about.groups.as_ref().map_or(1, Vec::len);
+        if about.settings.len() != groups {
+            let found = about.settings.len();
+            return Err(damaged(format!("settings: expected one for each of {groups} groups, got {found}")));
+        }
+        let mut whiteners = Vec::with_capacity(groups);
+        for (index, settings) in about.settings.into_iter().enumerate() {
+            reader.prefix = prefix(about.groups.is_none(), index);
+            let mut whitener = Whitener::blank(reader.size()?, settings)?;
+            whitener.archive(&mut reader)?;
+            whiteners.push(whitener);
+        }
         reader.require_all_read()?;
+        let whitener = match (about.groups, whiteners.pop()) {
+            (None, Some(whitener)) => whitener.into(),
+            (groups, last) => {
+                let whiteners = whiteners.into_iter().chain(last);
+                GroupedWhitener::new(groups.into_iter().flatten().zip(whiteners).collect())?
+            }
+        };
         let model = Self { whitener, channel_names: about.channel_names, notes: about.notes };
         model.require_names()?;
         Ok(model)
@@ -94,4 +120,9 @@ impl<T: Real> Model<T> {
             )),
         }
     }
+}
+
+/// What the names of the parts of a whitener begin with: nothing where there is only one.
+fn prefix(single: bool, index: usize) -> String {
+    if single { String::new() } else { format!("{index}.") }
 }

@@ -97,6 +97,24 @@ impl Moments {
         Ok(covariance)
     }
 
+    /// The same for some of the channels, in this order.
+    ///
+    /// # Errors
+    /// When there is no such channel.
+    pub fn select(&self, channels: &[usize]) -> Result<Self> {
+        if let Some(missing) = channels.iter().find(|&&channel| channel >= self.channels()) {
+            let expected = format!("channels below {}", self.channels());
+            return Err(Error::shape("channels", expected, missing.to_string()));
+        }
+        let entry = |i: usize, j: usize| self.comoments[(channels[i], channels[j])];
+        Ok(Self {
+            count: self.count,
+            bad: self.bad,
+            mean: channels.iter().map(|&channel| self.mean[channel]).collect(),
+            comoments: Matrix::from_fn(channels.len(), channels.len(), entry),
+        })
+    }
+
     /// Takes in rows of samples.
     ///
     /// # Errors

@@ -247,6 +247,21 @@ impl<T: Real> Whitener<T> {
         self.adapting = true;
     }
 
+    /// How strongly it whitens from now on; see [`WhitenerSettings::strength`].
+    ///
+    /// # Errors
+    /// When the strength is not a number from 0 to 1.
+    pub fn set_strength(&mut self, strength: f64) -> Result<()> {
+        WhitenerSettings { strength, ..self.settings.clone() }.validate()?;
+        self.settings.strength = strength;
+        Ok(())
+    }
+
+    /// What becomes of samples that cannot be used, from now on.
+    pub fn set_bad_samples(&mut self, bad_samples: BadSamples) {
+        self.settings.bad_samples = bad_samples;
+    }
+
     /// Says that a new context begins: the gains go to the mean of their prior, if there is one, and the next samples
     /// count as much as the first of a stream.
     pub fn begin_context(&mut self) {

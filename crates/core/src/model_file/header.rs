@@ -51,7 +51,10 @@ pub(super) struct Header {
     /// The program that wrote the file, for information.
     pub written_by: String,
     pub precision: Precision,
-    pub settings: WhitenerSettings,
+    /// The channels of each whitener; none where there is one for all channels in their order.
+    pub groups: Option<Vec<Vec<usize>>>,
+    /// Those of each whitener.
+    pub settings: Vec<WhitenerSettings>,
     /// Numbers and switches of the state, by name.
     pub state: BTreeMap<String, Value>,
     pub channel_names: Option<Vec<String>>,

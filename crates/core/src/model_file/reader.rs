@@ -16,6 +16,8 @@ use crate::real::Real;
 
 /// Gives out what is in a file, and knows what nobody has asked for.
 pub(super) struct Reader<'a> {
+    /// What all names begin with.
+    pub prefix: String,
     tensors: SafeTensors<'a>,
     state: BTreeMap<String, Value>,
     unread: BTreeSet<String>,
@@ -39,7 +41,8 @@ impl<'a> Reader<'a> {
         let mut header = Header::parse(text)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|error| broken(error.to_string()))?;
         let unread = tensors.names().into_iter().map(String::from).collect();
-        Ok((Self { tensors, state: std::mem::take(&mut header.state), unread }, header))
+        let state = std::mem::take(&mut header.state);
+        Ok((Self { prefix: String::new(), tensors, state, unread }, header))
     }
 
     /// The number of channels N and of interneurons K, once all arrays are known to be there that room of the size
@@ -64,8 +67,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn full(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
     fn tensor(&self, name: &str) -> Result<TensorView<'a>> {
-        let tensor = self.tensors.tensor(name).map_err(|_| damaged(format!("{name}: no such tensor")))?;
+        let name = self.full(name);
+        let tensor = self.tensors.tensor(&name).map_err(|_| damaged(format!("{name}: no such tensor")))?;
         match tensor.dtype() {
             Dtype::F64 => Ok(tensor),
             other => Err(damaged(format!("{name}: expected numbers of the type F64, got {other}"))),
@@ -82,7 +90,7 @@ impl<'a> Reader<'a> {
 
     /// The numbers of a tensor, all of them finite in this precision.
     fn numbers<T: Real>(&mut self, name: &str, tensor: &TensorView<'a>) -> Result<Vec<T>> {
-        self.unread.remove(name);
+        self.unread.remove(&self.full(name));
         let (chunks, _) = tensor.data().as_chunks();
         let number = |(index, bytes): (usize, &[u8; 8])| {
             let (number, value) = (f64::from_le_bytes(*bytes), T::from_f64(f64::from_le_bytes(*bytes)));
@@ -98,7 +106,8 @@ impl Archive for Reader<'_> {
     const READS: bool = true;
 
     fn value<V: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut V) -> Result<()> {
-        let found = self.state.remove(name).ok_or_else(|| damaged(format!("{name}: not in the state")))?;
+        let name = self.full(name);
+        let found = self.state.remove(&name).ok_or_else(|| damaged(format!("{name}: not in the state")))?;
         *value = serde_json::from_value(found).map_err(|error| damaged(format!("{name}: {error}")))?;
         Ok(())
     }

@@ -17,6 +17,8 @@ use crate::real::Real;
 /// Gathers what it is shown.
 #[derive(Default)]
 pub(super) struct Writer {
+    /// What all names begin with.
+    pub prefix: String,
     tensors: BTreeMap<String, Tensor>,
     state: BTreeMap<String, Value>,
 }
@@ -59,7 +61,11 @@ impl Writer {
             version: VERSION,
             written_by: concat!("leukos ", env!("CARGO_PKG_VERSION")).into(),
             precision: Precision::of::<T>(),
-            settings: model.whitener.settings().clone(),
+            groups: match model.whitener.single() {
+                Some(_) => None,
+                None => Some(model.whitener.groups().map(|(channels, _)| channels.to_vec()).collect()),
+            },
+            settings: model.whitener.whiteners().map(|whitener| whitener.settings().clone()).collect(),
             state: self.state,
             channel_names: model.channel_names.clone(),
             notes: model.notes.clone(),
@@ -70,7 +76,7 @@ impl Writer {
     }
 
     fn keep<T: Real>(&mut self, name: &str, shape: Vec<usize>, values: impl Iterator<Item = T>) {
-        self.tensors.insert(name.into(), Tensor::new(shape, values));
+        self.tensors.insert(format!("{}{name}", self.prefix), Tensor::new(shape, values));
     }
 }
 
@@ -79,7 +85,7 @@ impl Archive for Writer {
 
     fn value<V: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut V) -> Result<()> {
         let value = serde_json::to_value(value).map_err(|error| damaged(format!("{name}: {error}")))?;
-        self.state.insert(name.into(), value);
+        self.state.insert(format!("{}{name}", self.prefix), value);
         Ok(())
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Change {
     pub usual: f64,
     /// Samples since the last change.
     pub seen: u64,
+    /// Samples that what is usual stands on.
+    pub known: u64,
     /// For how many samples what is usual is remembered.
     memory: f64,
 }
@@ -30,13 +32,15 @@ const SETTLING: u64 = 200;
 /// A distance counts as a change if chance would exceed it with a probability below e^−12. The bound is that of
 /// Laurent and Massart (2000) for a mean of K squares of standard normal numbers: 1 + 2√(x/K) + 2x/K.
 const IMPROBABLE: f64 = 12.0;
+/// For what is usual, a distance counts as so many times as large as usual at most.
+const LARGEST_UNUSUAL: f64 = 4.0;
 /// A single square counts as this at most.
 const LARGEST_SQUARE: f64 = 25.0;
 
 impl Change {
     pub fn new(interneurons: usize, time_constant: f64) -> Self {
         let memory = (10.0 * time_constant).max(10.0 * SETTLING as f64);
-        Self { averages: vec![1.0; interneurons], usual: 1.0, seen: 0, memory }
+        Self { averages: vec![1.0; interneurons], usual: 1.0, seen: 0, known: 0, memory }
     }
 
     /// Takes in the inputs of the interneurons. Returns whether the context seems to have changed.
@@ -50,7 +54,8 @@ impl Change {
         for (average, z) in self.averages.iter_mut().zip(z) {
             let square = (z.to_f64() * z.to_f64()).min(LARGEST_SQUARE);
             *average += rate * (square - *average);
-            distance += (*average - 1.0) * (*average - 1.0);
+            // Twice the divergence of one variance from the other: (average − 1)² near 1, and far below 1 it has no bound.
+            distance += 2.0 * (*average - 1.0 - average.max(f64::MIN_POSITIVE).ln());
         }
         if self.seen <= SETTLING {
             return false;
@@ -63,9 +68,10 @@ impl Change {
             self.restart();
             return true;
         }
-        let count = (self.seen - SETTLING) as f64;
-        let share = (1.0 / self.memory).max(1.0 / (count + SETTLING as f64));
-        self.usual += share * (distance - self.usual);
+        self.known += 1;
+        let share = (1.0 / self.memory).max(1.0 / (self.known + SETTLING) as f64);
+        // A change that comes about slowly must not pass for what is usual before it is noticed.
+        self.usual += share * (distance.min(LARGEST_UNUSUAL * self.usual) - self.usual);
         false
     }
 
@@ -79,10 +85,11 @@ impl Change {
 #[cfg(feature = "model-file")]
 impl Change {
     pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
-        let Self { averages, usual, seen, memory: _ } = self;
+        let Self { averages, usual, seen, known, memory: _ } = self;
         archive.vector("change.averages", averages.len(), averages)?;
         archive.value("change.usual", usual)?;
         archive.value("change.seen", seen)?;
+        archive.value("change.known", known)?;
         if !A::READS {
             return Ok(());
         }

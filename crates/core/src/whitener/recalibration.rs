@@ -41,8 +41,10 @@ const WIDEST_AXIS: f64 = 4.0;
 const LARGEST_MISFIT: f64 = 2.2;
 /// It must also explain the input clearly better than the present state.
 const CLEARLY: f64 = 1.0;
-/// The median of a squared standard normal number.
-const MEDIAN_SQUARE: f64 = 0.4549;
+/// The median of |r|²/N for N independent standard normal numbers (Wilson and Hilferty 1931).
+fn median_power(n: f64) -> f64 {
+    (1.0 - 2.0 / (9.0 * n)).powi(3)
+}
 
 impl<T: Real> Whitener<T> {
     /// The input has changed for good: takes mean and scale from the latest rows.
@@ -147,12 +149,12 @@ impl<T: Real> Whitener<T> {
             let Block { x, r, z, .. } = &mut self.block;
             calibration.condition(&s, &self.channels, &mut x[..n]);
             self.circuit.respond(&x[..n], &mut r[..n], &mut z[..k]);
-            powers.push(inner(&r[..n], &r[..n]).to_f64() / live);
+            powers.push(inner(&r[..n], &r[..n]).to_f64() / live / median_power(live));
             squares.iter_mut().zip(&z[..k]).for_each(|(squares, z)| squares.push(z.to_f64() * z.to_f64()));
         }
         let power = median(&mut powers);
         let mut typical: Vec<f64> =
-            squares.iter_mut().map(|squares| median(squares) / MEDIAN_SQUARE).collect();
+            squares.iter_mut().map(|squares| median(squares) / median_power(1.0)).collect();
         let along_interneurons = if k == 0 { power } else { median(&mut typical) };
         TypicalResponse { power, along_interneurons }
     }

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use rand::Rng;
 
 use super::channels::Exclusion;
+use super::groups::require_partition;
 use super::settings::WhitenerSettings;
-use super::{GainPrior, Whitener};
+use super::{GainPrior, GroupedWhitener, Whitener};
 use crate::error::{Error, Result, Test};
 use crate::linalg::{product, symmetric_eigen};
 use crate::matrix::Matrix;
@@ -107,6 +108,36 @@ impl WhitenerTraining {
         let gains: Vec<Vec<f64>> = evidence.covariances.iter().map(gains_for).collect::<Result<_>>()?;
         let prior = GainPrior::of(&gains);
         Ok(evidence.whitener(synapses, prior.mean.clone(), settings)?.with_prior(prior))
+    }
+
+    /// Trains a whitener for each of several groups of channels, one after another; see [`Self::fit`]. The number of
+    /// interneurons is that of each group.
+    ///
+    /// # Errors
+    /// As for [`Self::fit`], and when the groups do not hold each of the channels 0, 1, 2, … once, or synapses are given.
+    pub fn fit_groups<T: Real>(
+        &self,
+        groups: &[Vec<usize>],
+        settings: &WhitenerSettings,
+        rng: &mut (impl Rng + ?Sized),
+        mut watch: impl FnMut(LearningProgress) -> ControlFlow<()>,
+    ) -> Result<GroupedWhitener<T>> {
+        let channels = require_partition(groups.iter().map(Vec::as_slice))?;
+        if let Some(other) = self.moments.iter().map(Moments::channels).find(|&found| found != channels) {
+            let expected = format!("groups of all {other} channels");
+            return Err(Error::shape("groups", expected, format!("{channels} channels")));
+        }
+        if matches!(self.synapses, TrainingSynapses::Given(_)) {
+            let reason = "synapses can be given only where all channels are in one group";
+            return Err(Error::Incompatible { argument: "synapses".into(), reason });
+        }
+        let mut whiteners = Vec::with_capacity(groups.len());
+        for own in groups {
+            let moments = self.moments.iter().map(|moments| moments.select(own)).collect::<Result<_>>()?;
+            let training = Self { moments, ..self.clone() };
+            whiteners.push((own.clone(), training.fit(settings.clone(), rng, &mut watch)?));
+        }
+        GroupedWhitener::new(whiteners)
     }
 
     fn start(&self, evidence: &Evidence, leak: f64, rng: &mut (impl Rng + ?Sized)) -> Result<Matrix> {

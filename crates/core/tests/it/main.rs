@@ -32,6 +32,7 @@ mod whitener_bad_samples;
 mod whitener_change;
 mod whitener_channels;
 mod whitener_fixed_point;
+mod whitener_groups;
 mod whitener_inverse;
 mod whitener_natural;
 mod whitener_soak;

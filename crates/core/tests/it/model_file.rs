@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use leukos::contexts::stream;
 use leukos::starts::{on_sphere, orthogonal};
 use leukos::{
-    BadSamples, Model, Moments, Precision, Real, Span, Whitener, WhitenerSettings, WhitenerTraining,
+    BadSamples, GroupedWhitener, Matrix, Model, Moments, Precision, Real, Span, Whitener, WhitenerSettings,
+    WhitenerTraining,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -121,7 +122,12 @@ fn put_away<T: Real>(whitener: Whitener<T>) -> Vec<u8> {
 }
 
 fn take_out<T: Real>(bytes: &[u8]) -> Whitener<T> {
-    Model::from_bytes(bytes).unwrap().whitener
+    only(&mut Model::from_bytes(bytes).unwrap()).clone()
+}
+
+/// The whitener of all channels.
+fn only<T: Real>(model: &mut Model<T>) -> &mut Whitener<T> {
+    model.whitener.single_mut().unwrap()
 }
 
 /// Runs a stream whole, and once more with the whitener put away at these moments.
@@ -191,21 +197,44 @@ fn a_trained_whitener_keeps_its_prior_names_and_notes() {
     let mut again: Model = Model::from_bytes(&bytes).unwrap();
     assert_eq!(again.channel_names, model.channel_names);
     assert_eq!(again.notes, model.notes);
-    assert_eq!(again.whitener.settings(), model.whitener.settings());
-    assert!(again.whitener.prior().is_some());
-    assert_eq!(again.whitener.prior(), model.whitener.prior());
+    let (first, second) = (only(&mut model), only(&mut again));
+    assert_eq!(second.settings(), first.settings());
+    assert!(second.prior().is_some());
+    assert_eq!(second.prior(), first.prior());
     let stimuli = normals(&mut Pcg64::seed_from_u64(1), 60);
-    for whitener in [&mut model.whitener, &mut again.whitener] {
+    for whitener in [&mut *first, &mut *second] {
         whiten(whitener, &stimuli);
         whitener.begin_context();
         whitener.pause();
     }
-    assert_eq!(
-        bits_of(&whiten(&mut model.whitener, &stimuli)),
-        bits_of(&whiten(&mut again.whitener, &stimuli))
-    );
+    assert_eq!(bits_of(&whiten(first, &stimuli)), bits_of(&whiten(second, &stimuli)));
+    assert!(!take_out::<f64>(&put_away(second.clone())).status().adapting);
     assert!(model.to_bytes() == again.to_bytes());
-    assert!(!take_out::<f64>(&put_away(again.whitener)).status().adapting);
+}
+
+#[test]
+fn groups_go_on_as_if_they_had_not_been_put_away() {
+    let group = |channels: usize, strength| {
+        let settings = WhitenerSettings { strength, calibration: 20, ..WhitenerSettings::default() };
+        Whitener::<f64>::new(Matrix::identity(channels), settings).unwrap()
+    };
+    let groups = vec![(vec![3, 0], group(2, 1.0)), (vec![1, 2], group(2, 0.5))];
+    let mut model = Model::from(GroupedWhitener::new(groups).unwrap());
+    let stimuli = normals(&mut Pcg64::seed_from_u64(3), 400);
+    let mut responses = vec![0.0; 400];
+    model.whitener.whiten(&stimuli, &mut responses).unwrap();
+    let bytes = model.to_bytes().unwrap();
+    let mut again: Model = Model::from_bytes(&bytes).unwrap();
+    assert!(again.to_bytes().unwrap() == bytes);
+    let channels: Vec<&[usize]> = again.whitener.groups().map(|(channels, _)| channels).collect();
+    assert_eq!(channels, [[3, 0], [1, 2]]);
+    let strengths: Vec<f64> = again.whitener.whiteners().map(|group| group.settings().strength).collect();
+    assert_eq!(strengths, [1.0, 0.5]);
+    let mut others = vec![0.0; 400];
+    model.whitener.whiten(&stimuli, &mut responses).unwrap();
+    again.whitener.whiten(&stimuli, &mut others).unwrap();
+    assert_eq!(bits_of(&responses), bits_of(&others));
+    assert!(again.to_bytes() == model.to_bytes());
 }
 
 #[test]
@@ -296,7 +325,7 @@ fn write_the_golden_model_file() {
     model.channel_names = Some(vec!["left".into(), "right".into()]);
     model.notes.insert("made by".into(), "write_the_golden_model_file".into());
     std::fs::write(golden_path(), model.to_bytes().unwrap()).unwrap();
-    println!("{:?}", whiten(&mut model.whitener, &GOLDEN_STIMULI));
+    println!("{:?}", whiten(only(&mut model), &GOLDEN_STIMULI));
 }
 
 #[test]
@@ -304,9 +333,9 @@ fn version_1_is_read_as_ever() {
     let bytes = std::fs::read(golden_path()).unwrap();
     let mut model: Model = Model::from_bytes(&bytes).unwrap();
     assert_eq!(model.channel_names.as_ref().unwrap()[1], "right");
-    let status = model.whitener.status();
+    let status = only(&mut model).status();
     assert_eq!(status.samples.seen, 333);
-    let responses = whiten(&mut model.whitener, &GOLDEN_STIMULI);
+    let responses = whiten(only(&mut model), &GOLDEN_STIMULI);
     for (found, expected) in responses.iter().zip(GOLDEN_RESPONSES) {
         // Processors with and without fused multiply-add differ in the last bits.
         assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{responses:?}");

@@ -190,7 +190,7 @@ fn every_part_must_be_there_in_its_shape_and_nothing_else() {
     }
     for name in parts.about.as_object().unwrap().keys() {
         let missing = |parts: &mut Parts| _ = parts.about.as_object_mut().unwrap().remove(name);
-        if name != "channel_names" {
+        if !["channel_names", "groups"].contains(&name.as_str()) {
             assert_refused(name, missing);
         }
         assert_refused("metadata \"leukos\"", |parts| parts.about[name] = json!(1.5));
@@ -198,7 +198,7 @@ fn every_part_must_be_there_in_its_shape_and_nothing_else() {
     assert_refused("extra: it does not belong", |parts| parts.reshape("extra", &[1]));
     assert_refused("extra: it does not belong", |parts| parts.about["state"]["extra"] = json!(1));
     assert_refused("unknown field `extra`", |parts| parts.about["extra"] = json!(1));
-    assert_refused("unknown field `extra`", |parts| parts.about["settings"]["extra"] = json!(1));
+    assert_refused("unknown field `extra`", |parts| parts.about["settings"][0]["extra"] = json!(1));
     assert_refused("unknown field `extra`", |parts| parts.about["state"]["channels"][0]["extra"] = json!(1));
     assert_refused("channel_names: expected 2 names", |parts| parts.about["channel_names"] = json!(["one"]));
 }
@@ -219,10 +219,39 @@ fn sizes_that_are_only_claimed_take_no_room() {
     });
     // Long blocks and calibrations are sound, and take room only once there are rows.
     let mut parts = Parts::new();
-    parts.about["settings"]["update_every"] = json!(1_u64 << 52);
-    parts.about["settings"]["calibration"] = json!(1_u64 << 52);
+    parts.about["settings"][0]["update_every"] = json!(1_u64 << 52);
+    parts.about["settings"][0]["calibration"] = json!(1_u64 << 52);
     let mut model: Model = Model::from_bytes(&parts.bytes()).unwrap();
     model.whitener.whiten(&[1.0; 200], &mut [0.0; 200]).unwrap();
+}
+
+#[test]
+fn groups_that_do_not_fit_are_refused() {
+    assert_refused("expected one for each of 2 groups, got 1", |parts| {
+        parts.about["groups"] = json!([[0], [1]]);
+    });
+    assert_refused("0.mean: no such tensor", |parts| parts.about["groups"] = json!([[0, 1]]));
+    for (groups, problem) in [
+        (json!([[0, 2]]), "channel 2 too large or once more"),
+        (json!([[1, 1]]), "channel 1 too large or once more"),
+        (json!([[0]]), "groups[0]"),
+    ] {
+        let mut parts = Parts::new();
+        parts.about["groups"] = groups;
+        let state = parts.about["state"].as_object().unwrap();
+        let state: serde_json::Map<_, _> =
+            state.iter().map(|(name, value)| (format!("0.{name}"), value.clone())).collect();
+        parts.about["state"] = Value::Object(state);
+        parts.tensors = parts.tensors.into_iter().map(|(name, rest)| (format!("0.{name}"), rest)).collect();
+        let error = Model::<f64>::from_bytes(&parts.bytes()).err().unwrap().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+    assert_refused("groups", |parts| {
+        parts.about["groups"] = json!([]);
+        parts.about["settings"] = json!([]);
+        parts.about["state"] = json!({});
+        parts.tensors.clear();
+    });
 }
 
 #[test]
@@ -242,9 +271,9 @@ fn settings_out_of_range_are_refused() {
         ("time_constant", json!({"seconds": 1.0})),
         ("synapse_time_constant", json!({"samples": -1.0})),
     ] {
-        assert_refused(name, |parts| parts.about["settings"][name] = value.clone());
+        assert_refused(name, |parts| parts.about["settings"][0][name] = value.clone());
     }
-    assert_refused("unknown variant", |parts| parts.about["settings"]["bad_samples"] = json!("eat"));
+    assert_refused("unknown variant", |parts| parts.about["settings"][0]["bad_samples"] = json!("eat"));
 }
 
 #[test]
@@ -318,10 +347,18 @@ fn no_changed_byte_makes_it_panic_or_put_out_nonsense() {
             bytes[place] ^= change;
             let Ok(mut model) = Model::<f64>::from_bytes(&bytes) else { continue };
             let mut responses = [0.0; 16];
-            let stimuli: Vec<f64> = (0..16).map(|i| f64::from(i * 7 % 16) * model.whitener.scale()).collect();
+            let stimuli: Vec<f64> =
+                (0..16).map(|i| f64::from(i * 7 % 16) * model.whitener.single().unwrap().scale()).collect();
             model.whitener.whiten(&stimuli, &mut responses).unwrap();
-            if model.whitener.status().samples.bad
-                == Model::<f64>::from_bytes(&bytes).unwrap().whitener.status().samples.bad
+            if model.whitener.single_mut().unwrap().status().samples.bad
+                == Model::<f64>::from_bytes(&bytes)
+                    .unwrap()
+                    .whitener
+                    .single_mut()
+                    .unwrap()
+                    .status()
+                    .samples
+                    .bad
             {
                 assert!(responses.iter().all(|r| r.is_finite()), "byte {place} ^ {change:#x}: {responses:?}");
             }
