@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::usage::Usage;
+
 /// Adaptive whitening with fast gain modulation and slow synaptic plasticity.
 #[derive(Parser)]
 #[command(name = "leukos", version, arg_required_else_help = true)]
@@ -40,18 +42,6 @@ pub(crate) enum End {
     /// Ctrl-C.
     Interrupted,
 }
-
-/// What the person at the keyboard asked for makes no sense: exit code 2 instead of 1.
-#[derive(Debug)]
-pub(crate) struct Usage(String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
 
 /// Writes to standard output; whoever has closed it wants no more, which is not a failure.
 fn print(bytes: &[u8]) -> Result<End> {

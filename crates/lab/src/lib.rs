@@ -13,3 +13,4 @@ pub mod findings;
 pub mod recording;
 pub mod references;
 pub mod report;
+pub mod usage;

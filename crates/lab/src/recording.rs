@@ -1,9 +1,30 @@
 //! Reads and writes recordings: rows of samples, one number for each channel, in files of several formats.
 
-use anyhow::Result;
+mod binary_writer;
+mod edf;
+mod fitting;
+mod fixed_rows;
+mod format;
+mod npy;
+mod read;
+mod slabs;
+mod source;
+mod text;
+mod text_writer;
+mod write;
 
-/// What kind of numbers a recording holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use anyhow::{Result, ensure};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+pub use format::Format;
+pub use read::{ReadOptions, open, open_bytes};
+pub use source::{Bytes, Source};
+pub use write::{OutputShape, Sink, continue_writing, writer};
+
+/// What kind of numbers a recording holds, named as numpy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SampleType {
     /// Whole numbers of 16 bits.
     Int16,
@@ -39,6 +60,13 @@ pub struct Rows {
     pub labels: Vec<String>,
 }
 
+impl Rows {
+    fn clear(&mut self) {
+        self.values.clear();
+        self.labels.clear();
+    }
+}
+
 /// A place between two rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -46,6 +74,30 @@ pub struct Place {
     pub row: u64,
     /// How many bytes come before it.
     pub byte: u64,
+}
+
+impl Place {
+    fn require_within(self, rows: Option<u64>) -> Result<()> {
+        let rows = rows.unwrap_or(u64::MAX);
+        ensure!(self.row <= rows, "expected a place up to its end after {rows} rows, came row {}", self.row);
+        Ok(())
+    }
+}
+
+/// The most channels a recording may have; far above it lie arrays with rows and columns exchanged.
+const MOST_CHANNELS: u64 = 1 << 16;
+
+fn require_channels(channels: u64) -> Result<usize> {
+    let expected = 1..=MOST_CHANNELS;
+    ensure!(expected.contains(&channels), "expected 1 to {MOST_CHANNELS} channels, came {channels}");
+    Ok(channels as usize)
+}
+
+/// A piece of a file for a message: in quotation marks, on one line, and not too long.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    let begin: String = text.chars().take(MOST).collect();
+    if begin.len() < text.len() { format!("{begin:?}...") } else { format!("{text:?}") }
 }
 
 /// Reads a recording from its beginning, in blocks.

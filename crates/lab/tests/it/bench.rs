@@ -177,6 +177,10 @@ fn encode(dtype: &str, x: f64) -> Vec<u8> {
         ">f8" => x.to_be_bytes().to_vec(),
         "<f4" => (x as f32).to_le_bytes().to_vec(),
         ">f4" => (x as f32).to_be_bytes().to_vec(),
+        "<i2" => (x as i16).to_le_bytes().to_vec(),
+        ">i2" => (x as i16).to_be_bytes().to_vec(),
+        "<i4" => (x as i32).to_le_bytes().to_vec(),
+        ">i4" => (x as i32).to_be_bytes().to_vec(),
         "<i8" => (x as i64).to_le_bytes().to_vec(),
         other => panic!("no test needs {other}"),
     }

@@ -1,0 +1,41 @@
+//! Fits numbers into the sample type they are written as: never wraps, and counts what did not fit.
+
+use super::Misfits;
+
+/// Turns doubles into numbers of other types.
+pub(super) struct Fitting {
+    /// What a response of one becomes, as a whole number.
+    pub scale: f64,
+    pub misfits: Misfits,
+}
+
+impl Fitting {
+    pub fn int16(&mut self, value: f64) -> i16 {
+        self.whole(value, [i16::MIN.into(), i16::MAX.into()]) as i16
+    }
+
+    pub fn int32(&mut self, value: f64) -> i32 {
+        self.whole(value, [i32::MIN.into(), i32::MAX.into()]) as i32
+    }
+
+    /// The nearest number of 32 bits; the largest one rather than infinity for what is finite.
+    pub fn float32(&mut self, value: f64) -> f32 {
+        let near = value as f32;
+        if near.is_finite() || !value.is_finite() {
+            return near;
+        }
+        self.misfits.clipped += 1;
+        f32::MAX.copysign(near)
+    }
+
+    /// The scaled number rounded to the nearest whole one, to the even one of two, and clipped.
+    fn whole(&mut self, value: f64, [least, most]: [f64; 2]) -> f64 {
+        let rounded = (value * self.scale).round_ties_even();
+        if rounded.is_nan() {
+            self.misfits.not_numbers += 1;
+            return 0.0;
+        }
+        self.misfits.clipped += u64::from(!(least..=most).contains(&rounded));
+        rounded.clamp(least, most)
+    }
+}

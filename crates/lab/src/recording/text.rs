@@ -1,0 +1,161 @@
+//! Reads recordings that are text, a row on each line, with commas or tabs between the cells.
+
+mod cells;
+mod columns;
+mod lines;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::source::Bytes;
+use super::{Layout, Place, ReadOptions, Reader, Rows, SampleType, require_channels, shortened};
+use cells::{Cells, Unclosed, number};
+use columns::Columns;
+use lines::Lines;
+
+/// A text with a row on each line, so that the number of a line follows from that of its row.
+pub(super) struct TextReader {
+    lines: Lines,
+    delimiter: char,
+    columns: Columns,
+    layout: Layout,
+    row: u64,
+}
+
+impl TextReader {
+    pub fn open(bytes: Bytes, delimiter: char, options: &ReadOptions) -> Result<Self> {
+        let mut lines = Lines::new(bytes)?;
+        let line = lines.find().context("line 1")?;
+        let Some(line) = line.filter(|&line| !is_blank(lines.line(line))) else {
+            require_blank(&mut lines, 1).context("line 1")?;
+            bail!("empty: expected a header or a row of numbers");
+        };
+        let first = cells_of(lines.line(line), delimiter).context("line 1")?;
+        let columns = Columns::new(first, options.label.as_deref())?;
+        require_channels(columns.channels() as u64).context("line 1")?;
+        if columns.names.is_some() {
+            lines.skip(line.whole);
+        }
+        let layout = Layout {
+            channels: columns.channels(),
+            names: columns.channel_names(),
+            sample_type: SampleType::Float64,
+            sample_rate: options.sample_rate,
+            rows: None,
+        };
+        Ok(Self { lines, delimiter, columns, layout, row: 0 })
+    }
+
+    /// The number of the next line, from 1.
+    fn line_number(&self) -> u64 {
+        self.row + 1 + u64::from(self.columns.names.is_some())
+    }
+
+    /// Reads a row; says whether there was one.
+    fn read_row(&mut self, rows: &mut Rows) -> Result<bool> {
+        let Some(line) = self.lines.find()? else { return Ok(false) };
+        if is_blank(self.lines.line(line)) {
+            let number = self.line_number();
+            require_blank(&mut self.lines, number)?;
+            return Ok(false);
+        }
+        self.parse(text(self.lines.line(line))?, rows)?;
+        self.lines.skip(line.whole);
+        self.row += 1;
+        Ok(true)
+    }
+
+    fn parse(&self, text: &str, rows: &mut Rows) -> Result<()> {
+        let mut came = 0;
+        for cell in Cells::new(text, self.delimiter) {
+            let cell = cell.map_err(|Unclosed| self.unclosed(came))?;
+            if Some(came) == self.columns.label {
+                rows.labels.push(cell.into_owned());
+            } else {
+                rows.values.push(number(&cell).with_context(|| self.no_number(came, &cell, text))?);
+            }
+            came += 1;
+        }
+        let expected = self.columns.count;
+        ensure!(
+            came >= expected,
+            "expected {expected} cells, came {came}: {} is missing",
+            self.columns.in_words(came)
+        );
+        ensure!(
+            came <= expected,
+            "expected {expected} cells, came {came}: column {expected} is one too many"
+        );
+        Ok(())
+    }
+
+    fn no_number(&self, column: usize, cell: &str, text: &str) -> String {
+        let cells: Vec<_> = Cells::new(text, self.delimiter).map_while(Result::ok).collect();
+        if self.columns.are_named(cells.iter().map(AsRef::as_ref)) {
+            return "expected numbers, came the header again".into();
+        }
+        format!("{}: expected a number, came {}", self.columns.in_words(column), shortened(cell))
+    }
+
+    fn unclosed(&self, column: usize) -> anyhow::Error {
+        unclosed(&self.columns.in_words(column))
+    }
+}
+
+fn unclosed(column: &str) -> anyhow::Error {
+    anyhow::anyhow!("{column}: expected a quotation mark at the end of the cell and on the same line")
+}
+
+fn text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        anyhow::anyhow!("expected text in UTF-8, came other bytes after {} of its bytes", error.valid_up_to())
+    })
+}
+
+fn cells_of(line: &[u8], delimiter: char) -> Result<Vec<String>> {
+    let cells = Cells::new(text(line)?, delimiter).enumerate();
+    cells
+        .map(|(column, cell)| cell.map(Into::into).map_err(|Unclosed| unclosed(&format!("column {column}"))))
+        .collect()
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|&byte| byte == b' ')
+}
+
+/// Blank lines are the end: with anything behind them, rows would not be where they seem to be.
+fn require_blank(lines: &mut Lines, first: u64) -> Result<()> {
+    let mut number = first;
+    while let Some(line) = lines.find()? {
+        ensure!(is_blank(lines.line(line)), "expected a row, came a blank line, and more in line {number}");
+        lines.skip(line.whole);
+        number += 1;
+    }
+    Ok(())
+}
+
+impl Reader for TextReader {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn read(&mut self, most: usize, rows: &mut Rows) -> Result<()> {
+        rows.clear();
+        for _ in 0..most {
+            let (number, byte) = (self.line_number(), self.lines.at());
+            if !self.read_row(rows).with_context(|| format!("line {number}, at byte {byte}"))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> Place {
+        Place { row: self.row, byte: self.lines.at() }
+    }
+
+    fn go_to(&mut self, place: Place) -> Result<()> {
+        self.lines.go_to(place.byte)?;
+        self.row = place.row;
+        Ok(())
+    }
+}
