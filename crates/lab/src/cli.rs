@@ -1,8 +1,10 @@
 //! Parses the command line and hands each verb to its file.
 
 mod contexts;
+mod fit;
 mod progress;
 mod reproduce;
+mod settings;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -26,6 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Reproduce(reproduce::Reproduce),
+    Fit(Box<fit::Fit>),
     Contexts(contexts::Contexts),
     /// Print a completion script for a shell
     ///
@@ -73,6 +76,7 @@ fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
 pub fn run() -> ExitCode {
     let ended = match Cli::parse().verb {
         Verb::Reproduce(verb) => verb.run(),
+        Verb::Fit(verb) => verb.run(),
         Verb::Contexts(verb) => verb.run(),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

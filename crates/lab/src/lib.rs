@@ -4,13 +4,16 @@
 //! [`experiment`] turns a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws
 //! them, and [`report`] sets them beside what others found ([`references`]).
 
+pub mod channels;
 pub mod cli;
 pub mod contexts;
 pub mod data;
 pub mod experiment;
 pub mod figures;
 pub mod findings;
+pub mod fitting;
 pub mod recording;
 pub mod references;
 pub mod report;
 pub mod usage;
+pub mod words;

@@ -48,6 +48,12 @@ fn contexts_of(bytes: &[u8]) -> Result<Contexts> {
     Ok(Contexts::new((0..count).map(covariance).collect::<Result<_>>()?)?)
 }
 
+/// Whether a file is a `.npy` array of three dimensions, and so a stack rather than a recording.
+pub fn is_stack(path: &Path) -> bool {
+    let header = std::fs::File::open(path).ok().and_then(|file| NpyHeader::from_reader(file).ok());
+    header.is_some_and(|header| header.shape().len() == 3)
+}
+
 /// The number of contexts and N.
 fn shape(header: &NpyHeader) -> Result<[usize; 2]> {
     let shape = header.shape();
@@ -60,7 +66,7 @@ fn shape(header: &NpyHeader) -> Result<[usize; 2]> {
 }
 
 /// Whether the numbers are float32 (or else float64).
-fn require_floats(header: &NpyHeader) -> Result<bool> {
+pub(super) fn require_floats(header: &NpyHeader) -> Result<bool> {
     if let DType::Plain(kind) = header.dtype()
         && kind.type_char() == TypeChar::Float
         && matches!(kind.size_field(), 4 | 8)
@@ -70,7 +76,7 @@ fn require_floats(header: &NpyHeader) -> Result<bool> {
     bail!("expected float32 or float64 numbers, came dtype {}", header.dtype().descr())
 }
 
-fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Result<Vec<f64>> {
+pub(super) fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Result<Vec<f64>> {
     let size = if single { 4 } else { 8 };
     let (header, bytes) = (file.header().clone(), file.into_inner());
     // Before anything is allocated for what the header promises.
