@@ -77,8 +77,9 @@ pub use rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitN
 pub use running_error::RunningError;
 pub use synapse_learning::{LearningProgress, LearningState, SynapseLearner};
 pub use whitener::{
-    BadSamples, Exclusion, GainPrior, GroupedWhitener, GuardCounts, SampleCounts, Span, TimeConstants,
-    TrainingRule, TrainingSynapses, Whitener, WhitenerSettings, WhitenerStatus, WhitenerTraining,
+    BadSamples, Exclusion, FrozenWhitener, GainPrior, GroupedWhitener, GuardCounts, SampleCounts, Span,
+    TimeConstants, TrainingRule, TrainingSynapses, Whitener, WhitenerSettings, WhitenerStatus,
+    WhitenerTraining,
 };
 pub use whitening_meter::WhiteningMeter;
 

@@ -21,6 +21,7 @@ mod channels;
 #[cfg(feature = "model-file")]
 mod checkpoint;
 mod conditioning;
+mod frozen;
 mod groups;
 mod guarded_circuit;
 mod inverse;
@@ -34,6 +35,7 @@ mod surprise;
 mod training;
 
 pub use channels::Exclusion;
+pub use frozen::FrozenWhitener;
 pub use groups::GroupedWhitener;
 pub use settings::{BadSamples, Span, TimeConstants, WhitenerSettings};
 pub use status::{GuardCounts, SampleCounts, WhitenerStatus};

@@ -36,8 +36,8 @@ struct Group<T: Real> {
 }
 
 /// The rows of one group by themselves, on their way in and out.
-#[derive(Clone)]
-struct Scratch<T> {
+#[derive(Clone, Default)]
+pub(super) struct Scratch<T> {
     from: Vec<T>,
     to: Vec<T>,
 }
@@ -69,7 +69,7 @@ impl<T: Real> GroupedWhitener<T> {
     }
 
     fn of(groups: Vec<Group<T>>, channels: usize) -> Self {
-        let mut whole = Self { groups, channels, scratch: Scratch { from: Vec::new(), to: Vec::new() } };
+        let mut whole = Self { groups, channels, scratch: Scratch::default() };
         if whole.single().is_none() {
             let most = whole.groups.iter().map(|group| group.channels.len()).max().unwrap_or(0);
             whole.scratch.reserve(most * ROWS);
@@ -128,22 +128,6 @@ impl<T: Real> GroupedWhitener<T> {
     /// As for [`Whitener::unwhiten`].
     pub fn unwhiten(&mut self, responses: &[T], stimuli: &mut [T]) -> Result<()> {
         self.adapt("responses", responses, stimuli, Whitener::unwhiten)
-    }
-
-    /// Whitens rows with everything as it stands; see [`Whitener::whiten_frozen`].
-    ///
-    /// # Errors
-    /// As for [`Whitener::whiten_frozen`].
-    pub fn whiten_frozen(&self, stimuli: &[T], responses: &mut [T]) -> Result<()> {
-        self.apply("stimuli", stimuli, responses, Whitener::whiten_frozen)
-    }
-
-    /// Turns responses of frozen whiteners back into stimuli; see [`Whitener::unwhiten_frozen`].
-    ///
-    /// # Errors
-    /// As for [`Whitener::unwhiten_frozen`].
-    pub fn unwhiten_frozen(&self, responses: &[T], stimuli: &mut [T]) -> Result<()> {
-        self.apply("responses", responses, stimuli, Whitener::unwhiten_frozen)
     }
 
     /// Tells all of them that a new context begins; see [`Whitener::begin_context`].
@@ -216,7 +200,8 @@ impl<T: Real> GroupedWhitener<T> {
         if let Some(whitener) = self.single_mut() {
             return map(whitener, from, to);
         }
-        self.require_sizes(argument, from, to)?;
+        require_rows(argument, from.len(), self.channels)?;
+        require_length("output", to, from.len(), "one for each number of the input")?;
         let (all, block) = (self.channels, ROWS * self.channels);
         for (from, to) in from.chunks(block).zip(to.chunks_mut(block)) {
             for Group { channels, whitener } in &mut self.groups {
@@ -224,30 +209,6 @@ impl<T: Real> GroupedWhitener<T> {
             }
         }
         Ok(())
-    }
-
-    fn apply(
-        &self,
-        argument: &'static str,
-        from: &[T],
-        to: &mut [T],
-        map: impl Fn(&Whitener<T>, &[T], &mut [T]) -> Result<()>,
-    ) -> Result<()> {
-        if let Some(whitener) = self.single() {
-            return map(whitener, from, to);
-        }
-        self.require_sizes(argument, from, to)?;
-        let mut scratch = Scratch { from: Vec::new(), to: Vec::new() };
-        for Group { channels, whitener } in &self.groups {
-            scratch.reserve(from.len() / self.channels * channels.len());
-            scratch.with((channels, self.channels), from, to, |from, to| map(whitener, from, to))?;
-        }
-        Ok(())
-    }
-
-    fn require_sizes(&self, argument: &'static str, from: &[T], to: &[T]) -> Result<()> {
-        require_rows(argument, from.len(), self.channels)?;
-        require_length("output", to, from.len(), "one for each number of the input")
     }
 }
 
@@ -259,13 +220,13 @@ impl<T: Real> Group<T> {
 }
 
 impl<T: Real> Scratch<T> {
-    fn reserve(&mut self, length: usize) {
+    pub fn reserve(&mut self, length: usize) {
         self.from.resize(length.max(self.from.len()), T::ZERO);
         self.to.resize(length.max(self.to.len()), T::ZERO);
     }
 
     /// Takes some of all channels out of rows, maps them, and puts the outcome in their places.
-    fn with(
+    pub fn with(
         &mut self,
         (channels, all): (&[usize], usize),
         from: &[T],

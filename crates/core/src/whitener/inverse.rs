@@ -1,6 +1,5 @@
-//! Uses a whitener as it stands, and turns responses back into stimuli.
+//! Gives the matrices of a whitener, and turns the responses of an adapting run back into stimuli.
 
-use super::answering::{fill_bad, unusable};
 use super::{BadSamples, Whitener};
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_length};
@@ -58,29 +57,6 @@ impl<T: Real> Whitener<T> {
         }
         let reason = "the whitener has no scale yet; let it see varying input first, or train it";
         Err(Error::Incompatible { argument: "whitener".into(), reason })
-    }
-
-    /// Whitens rows with everything as it stands: no row changes anything, and none is counted.
-    ///
-    /// # Errors
-    /// As for [`Self::whiten`], and when the whitener has no scale yet.
-    pub fn whiten_frozen(&self, stimuli: &[T], responses: &mut [T]) -> Result<()> {
-        let matrix = self.whitening_matrix()?;
-        let rows = Frozen { whitener: self, matrix: &matrix, before: self.mean(), after: None };
-        rows.apply("stimuli", stimuli, responses)
-    }
-
-    /// Turns responses of a frozen whitener back into stimuli. A channel that is left out gives its last value.
-    ///
-    /// # Errors
-    /// As for [`Self::whiten`], and when the whitener has no scale yet.
-    pub fn unwhiten_frozen(&self, responses: &[T], stimuli: &mut [T]) -> Result<()> {
-        let matrix = self.dewhitening_matrix()?;
-        let n = self.channels();
-        let rest = |j| if self.channels.is_live(j) { self.mean()[j] } else { self.channels.reference(j) };
-        let (zeros, rests) = (vec![0.0; n], (0..n).map(rest).collect::<Vec<_>>());
-        let rows = Frozen { whitener: self, matrix: &matrix, before: &zeros, after: Some(&rests) };
-        rows.apply("responses", responses, stimuli)
     }
 
     /// Turns the responses of an adapting run back into its stimuli, by adapting along: the whitener must stand as
@@ -149,57 +125,5 @@ impl<T: Real> Whitener<T> {
         }
         self.calibration.restore(&x, &self.channels, s);
         Ok(())
-    }
-}
-
-/// A fixed affine map of rows: out = matrix · (in − before) + after.
-struct Frozen<'a, T: Real> {
-    whitener: &'a Whitener<T>,
-    matrix: &'a Matrix,
-    before: &'a [f64],
-    after: Option<&'a [f64]>,
-}
-
-impl<T: Real> Frozen<'_, T> {
-    fn apply(&self, argument: &'static str, from: &[T], to: &mut [T]) -> Result<()> {
-        let n = self.whitener.channels();
-        let rows = require_rows(argument, from.len(), n)?;
-        require_length("output", to, from.len(), "one for each number of the input")?;
-        let mut last = vec![T::ZERO; n];
-        let mut centred = vec![0.0; n];
-        for row in 0..rows {
-            let (input, out) = (&from[row * n..][..n], &mut to[row * n..][..n]);
-            if let Some(channel) = self.bad_channel(input) {
-                if self.whitener.settings.bad_samples == BadSamples::Error {
-                    return Err(unusable(row * n + channel, input[channel].to_f64()));
-                }
-                fill_bad(self.whitener.settings.bad_samples, &last, out);
-                continue;
-            }
-            self.map_row(input, &mut centred, out);
-            last.copy_from_slice(out);
-        }
-        Ok(())
-    }
-
-    /// The first channel that takes part and has no usable number.
-    fn bad_channel(&self, row: &[T]) -> Option<usize> {
-        let whitener = self.whitener;
-        // Saturation is a matter of stimuli, not of responses.
-        let saturation = if self.after.is_none() { whitener.settings.saturation } else { None };
-        let limit = saturation.unwrap_or(f64::INFINITY);
-        (0..row.len()).find(|&j| whitener.channels.is_live(j) && !(row[j].to_f64().abs() < limit))
-    }
-
-    fn map_row(&self, row: &[T], centred: &mut [f64], out: &mut [T]) {
-        for (j, centred) in centred.iter_mut().enumerate() {
-            let live = self.whitener.channels.is_live(j);
-            *centred = if live { row[j].to_f64() - self.before[j] } else { 0.0 };
-        }
-        for (i, out) in out.iter_mut().enumerate() {
-            // The matrix is symmetric: its columns are its rows.
-            let value = inner(self.matrix.column(i), centred);
-            *out = T::from_f64(value + self.after.map_or(0.0, |after| after[i]));
-        }
     }
 }

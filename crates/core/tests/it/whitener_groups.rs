@@ -59,7 +59,7 @@ fn each_group_is_whitened_as_if_it_were_alone() {
     let mut responses = vec![0.0; stimuli.len()];
     whitener.whiten(&stimuli, &mut responses).unwrap();
     let mut frozen = vec![0.0; stimuli.len()];
-    whitener.whiten_frozen(&stimuli, &mut frozen).unwrap();
+    whitener.frozen().unwrap().map(&stimuli, &mut frozen).unwrap();
     for own in groups() {
         let (mut alone, stimuli) = (apart(&own), taken(&stimuli, &own));
         let mut expected = vec![0.0; stimuli.len()];
@@ -78,8 +78,8 @@ fn stimuli_come_back() {
     replay.unwhiten(&responses, &mut back).unwrap();
     let farthest = |back: &[f64]| back.iter().zip(&stimuli).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
     assert!(farthest(&back) < 1e-9, "{}", farthest(&back));
-    whitener.whiten_frozen(&stimuli, &mut responses).unwrap();
-    whitener.unwhiten_frozen(&responses, &mut back).unwrap();
+    whitener.frozen().unwrap().map(&stimuli, &mut responses).unwrap();
+    whitener.frozen_inverse().unwrap().map(&responses, &mut back).unwrap();
     assert!(farthest(&back) < 1e-9, "{}", farthest(&back));
 }
 
@@ -90,7 +90,7 @@ fn matrices_and_means_are_put_together() {
         (whitener.whitening_matrix().unwrap(), whitener.dewhitening_matrix().unwrap(), whitener.mean());
     let stimuli = stimuli();
     let mut responses = vec![0.0; stimuli.len()];
-    whitener.whiten_frozen(&stimuli, &mut responses).unwrap();
+    whitener.frozen().unwrap().map(&stimuli, &mut responses).unwrap();
     for (row, response) in stimuli.chunks_exact(CHANNELS).zip(responses.chunks_exact(CHANNELS)) {
         for i in 0..CHANNELS {
             let expected: f64 = (0..CHANNELS).map(|j| matrix[(i, j)] * (row[j] - mean[j])).sum();
