@@ -36,7 +36,7 @@ pub struct Moments {
 }
 
 /// How many samples are centred and multiplied together.
-const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 impl Moments {
     /// Of no samples of so many channels yet.

@@ -1,8 +1,11 @@
 //! Parses the command line and hands each verb to its file.
 
 mod contexts;
+mod fit;
 mod progress;
 mod reproduce;
+mod settings;
+mod whiten;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -26,6 +29,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Reproduce(reproduce::Reproduce),
+    Fit(Box<fit::Fit>),
+    Whiten(Box<whiten::Whiten>),
     Contexts(contexts::Contexts),
     /// Print a completion script for a shell
     ///
@@ -73,6 +78,8 @@ fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
 pub fn run() -> ExitCode {
     let ended = match Cli::parse().verb {
         Verb::Reproduce(verb) => verb.run(),
+        Verb::Fit(verb) => verb.run(),
+        Verb::Whiten(verb) => verb.run(),
         Verb::Contexts(verb) => verb.run(),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,10 +1,13 @@
-//! Makes contexts: a covariance from the patches of each image in a folder, kept or left out for a stated reason.
+//! Makes contexts: a covariance from the patches of each image in a folder, kept or left out for a stated reason;
+//! and moments from recordings, by file, by label or by segments.
 //!
 //! What an image gives depends on the image, its name and the settings alone, so the number of threads and the other
 //! images in the folder change no bit of it.
 
 mod listing;
+mod recordings;
 mod spectrum;
+mod sums;
 mod thumbnail;
 
 use std::ops::ControlFlow;
@@ -21,7 +24,9 @@ use crate::data::{
 use crate::experiment::Outlook;
 
 pub use listing::{left_out, listing, some_names};
+pub use recordings::{Division, Recordings};
 pub use spectrum::{Scaling, Spectrum};
+pub use sums::Sums;
 pub use thumbnail::Thumbnail;
 
 /// What is made of each image.

@@ -38,7 +38,7 @@ pub use results::{PANELS, RESULTS, Results, write_json};
 pub use run::{Execution, Outlook, execute};
 pub use spec::{Scale, Spec};
 use statistics::Starts;
-pub use statistics::Statistic;
+pub use statistics::{Statistic, median};
 
 /// A figure of the paper, or what goes with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]

@@ -1,17 +1,21 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
-//! [`cli`] has a file for each verb, [`data`] reads and writes, [`contexts`] makes covariances of images, and
+//! [`cli`] has a file for each verb, [`data`] reads and writes, [`contexts`] makes covariances of images and
+//! recordings, [`recording`] knows their formats, [`fitting`] makes models of them and [`whitening`] whitens them;
 //! [`experiment`] turns a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws
 //! them, and [`report`] sets them beside what others found ([`references`]).
 
+pub mod channels;
 pub mod cli;
 pub mod contexts;
 pub mod data;
 pub mod experiment;
 pub mod figures;
 pub mod findings;
+pub mod fitting;
 pub mod recording;
 pub mod references;
 pub mod report;
 pub mod usage;
 pub mod whitening;
+pub mod words;

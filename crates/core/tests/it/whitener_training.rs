@@ -1,7 +1,10 @@
 //! Holds training to what it promises: exact moments, white responses, a prior; and wrong settings to their names.
 
 use leukos::contexts::stream;
-use leukos::{Exclusion, Matrix, Moments, Span, Whitener, WhitenerSettings, WhitenerTraining, optimal_gains};
+use leukos::{
+    ContextMoments, Exclusion, Matrix, Moments, RunningMoments, Span, Whitener, WhitenerSettings,
+    WhitenerTraining, optimal_gains,
+};
 
 use crate::bridge::farthest;
 use crate::whitener_streams::{
@@ -133,6 +136,32 @@ fn moments_leave_bad_rows_out_and_count_them() {
     assert!(moments.merge(&Moments::new(CHANNELS + 1)).unwrap_err().to_string().contains("5 channels"));
     assert!(moments.update(&[1.0; CHANNELS + 1]).is_err());
     assert!(Moments::new(CHANNELS).covariance().is_err());
+}
+
+#[test]
+fn a_stream_of_contexts_is_summed_up_to_the_same_bits_however_it_is_cut() {
+    let mut rows = recording(1, 1500);
+    rows[700 * CHANNELS + 2] = f64::NAN;
+    // Context b interrupts a after 300 rows and has 513 of them.
+    let context_of = |row: usize| if (300..813).contains(&row) { "b" } else { "a" };
+    let [a, b] = ["a", "b"].map(|name| {
+        let own = rows.chunks_exact(CHANNELS).enumerate().filter(|(row, _)| context_of(*row) == name);
+        moments_of(&own.flat_map(|(_, row)| row).copied().collect::<Vec<_>>())
+    });
+    for cut in [1, 7, 256, 300] {
+        let mut contexts = ContextMoments::new(CHANNELS);
+        for (i, rows) in rows.chunks(cut * CHANNELS).enumerate() {
+            for (j, row) in rows.chunks_exact(CHANNELS).enumerate() {
+                contexts.update(context_of(i * cut + j), row).unwrap();
+            }
+        }
+        assert_eq!(contexts.finish().unwrap(), [("a".into(), a.clone()), ("b".into(), b.clone())]);
+        let mut running = RunningMoments::new(CHANNELS);
+        rows.chunks(cut * CHANNELS).for_each(|rows| running.update(rows).unwrap());
+        assert_eq!(running.finish().unwrap(), moments_of(&rows), "cut into {cut} rows");
+    }
+    assert!(ContextMoments::new(CHANNELS).update("a", &[1.0; CHANNELS + 1]).is_err());
+    assert!(RunningMoments::new(0).update::<f64>(&[]).is_err());
 }
 
 // ---- Settings ----

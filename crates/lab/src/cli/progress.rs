@@ -32,11 +32,7 @@ impl Shown {
             return Self::Nothing;
         }
         if std::io::stderr().is_terminal() {
-            let style =
-                ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}  {elapsed}, {eta} left");
-            return Self::Bar(
-                ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())),
-            );
+            return Self::Bar(ProgressBar::new(0));
         }
         let now = Instant::now();
         Self::Lines(Mutex::new(Lines { start: now, last: now, done: 0, total: 0 }))
@@ -46,9 +42,15 @@ impl Shown {
 impl Outlook for Shown {
     fn begin(&self, work: u64) {
         match self {
-            Self::Bar(bar) => bar.set_length(work),
+            Self::Bar(bar) => {
+                bar.reset();
+                bar.set_style(style(work));
+                bar.set_length(work);
+            }
             Self::Lines(lines) => {
-                lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner).total = work;
+                let now = Instant::now();
+                *lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+                    Lines { start: now, last: now, done: 0, total: work };
             }
             Self::Nothing => {}
         }
@@ -82,6 +84,15 @@ impl Outlook for Shown {
     }
 }
 
+/// A bar; where nobody knows how much work there is, words alone.
+fn style(work: u64) -> ProgressStyle {
+    let template = match work {
+        0 => "{spinner} {msg}  {elapsed}",
+        _ => "{wide_bar} {percent:>3} %  {msg}  {elapsed}, {eta} left",
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
 impl Lines {
     fn done(&mut self, figure: &str, work: u64) {
         self.done += work;
@@ -89,8 +100,12 @@ impl Lines {
             return;
         }
         self.last = Instant::now();
-        let (share, seconds) =
-            (self.done as f64 / self.total.max(1) as f64, self.start.elapsed().as_secs_f64());
+        let seconds = self.start.elapsed().as_secs_f64();
+        if self.total == 0 {
+            eprintln!("{figure}, after {seconds:.0} s");
+            return;
+        }
+        let share = self.done as f64 / self.total as f64;
         let left = seconds * (1.0 - share) / share;
         eprintln!("{:3.0} % after {seconds:.0} s, about {left:.0} s left ({figure})", 100.0 * share);
     }

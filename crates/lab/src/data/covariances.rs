@@ -48,6 +48,12 @@ fn contexts_of(bytes: &[u8]) -> Result<Contexts> {
     Ok(Contexts::new((0..count).map(covariance).collect::<Result<_>>()?)?)
 }
 
+/// Whether a file is a `.npy` array of three dimensions, and so a stack rather than a recording.
+pub fn is_stack(path: &Path) -> bool {
+    let header = std::fs::File::open(path).ok().and_then(|file| NpyHeader::from_reader(file).ok());
+    header.is_some_and(|header| header.shape().len() == 3)
+}
+
 /// The number of contexts and N.
 fn shape(header: &NpyHeader) -> Result<[usize; 2]> {
     let shape = header.shape();
@@ -60,7 +66,7 @@ fn shape(header: &NpyHeader) -> Result<[usize; 2]> {
 }
 
 /// Whether the numbers are float32 (or else float64).
-fn require_floats(header: &NpyHeader) -> Result<bool> {
+pub(super) fn require_floats(header: &NpyHeader) -> Result<bool> {
     if let DType::Plain(kind) = header.dtype()
         && kind.type_char() == TypeChar::Float
         && matches!(kind.size_field(), 4 | 8)
@@ -70,7 +76,7 @@ fn require_floats(header: &NpyHeader) -> Result<bool> {
     bail!("expected float32 or float64 numbers, came dtype {}", header.dtype().descr())
 }
 
-fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Result<Vec<f64>> {
+pub(super) fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Result<Vec<f64>> {
     let size = if single { 4 } else { 8 };
     let (header, bytes) = (file.header().clone(), file.into_inner());
     // Before anything is allocated for what the header promises.
@@ -116,6 +122,23 @@ pub fn stack_bytes(contexts: &Contexts) -> Result<Vec<u8>> {
         WriteOptions::new().default_dtype().shape(&[count, n, n]).writer(&mut bytes).begin_nd()?;
     // Columns for rows: the covariances are symmetric.
     writer.extend(contexts.covariances().iter().flat_map(Matrix::as_slice))?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+/// The bytes of a `.npy` file of a matrix, float64.
+///
+/// # Errors
+/// When the header cannot be made.
+pub fn matrix_bytes(matrix: &Matrix) -> Result<Vec<u8>> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new()
+        .default_dtype()
+        .shape(&[rows as u64, columns as u64])
+        .writer(&mut bytes)
+        .begin_nd()?;
+    writer.extend((0..rows).flat_map(|i| (0..columns).map(move |j| matrix[(i, j)])))?;
     writer.finish()?;
     Ok(bytes)
 }

@@ -15,7 +15,7 @@ use super::{RecordMap, Records, Setting, Task};
 
 /// Someone who is told how far the work has come.
 pub trait Outlook: Sync {
-    /// So much work lies ahead, in units that take about equally long.
+    /// So much work lies ahead, in units that take about equally long; 0 where nobody knows.
     fn begin(&self, work: u64);
     /// A task of this figure and size is done.
     fn done(&self, figure: &str, work: u64);

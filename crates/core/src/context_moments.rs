@@ -1,0 +1,118 @@
+//! Sums up a stream that comes bit by bit, context by context, to the same bits however it is cut.
+
+use std::collections::HashMap;
+
+use crate::circuit::require_rows;
+use crate::error::{Error, Result};
+use crate::moments::{BLOCK, Moments};
+use crate::real::Real;
+
+/// [`Moments`] of rows that come bit by bit: to the last bit those of one call with all of them.
+///
+/// ```
+/// use leukos::{Moments, RunningMoments};
+///
+/// let rows: Vec<f64> = (0..3000).map(|i| f64::from(i * 7919 % 1000)).collect();
+/// let (mut whole, mut running) = (Moments::new(2), RunningMoments::new(2));
+/// whole.update(&rows)?;
+/// rows.chunks(14).try_for_each(|rows| running.update(rows))?;
+/// assert_eq!(running.finish()?, whole);
+/// # Ok::<(), leukos::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunningMoments {
+    moments: Moments,
+    /// Rows that do not fill a block yet.
+    waiting: Vec<f64>,
+}
+
+impl RunningMoments {
+    /// Of no samples of so many channels yet.
+    pub fn new(channels: usize) -> Self {
+        Self { moments: Moments::new(channels), waiting: Vec::new() }
+    }
+
+    /// Takes in rows of samples.
+    ///
+    /// # Errors
+    /// When `samples` is not a whole number of rows.
+    pub fn update<T: Real>(&mut self, samples: &[T]) -> Result<()> {
+        let channels = self.moments.channels();
+        if channels == 0 {
+            return Err(Error::shape("channels", "at least one", "none"));
+        }
+        require_rows("samples", samples.len(), channels)?;
+        let block = channels * BLOCK;
+        let mut rest = samples;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(block - self.waiting.len()));
+            self.waiting.extend(now.iter().map(|s| s.to_f64()));
+            if self.waiting.len() == block {
+                self.moments.update(&self.waiting)?;
+                self.waiting.clear();
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// The moments of all rows.
+    ///
+    /// # Errors
+    /// Never, as far as we know: the rows have been checked.
+    pub fn finish(mut self) -> Result<Moments> {
+        if !self.waiting.is_empty() {
+            self.moments.update(&self.waiting)?;
+        }
+        Ok(self.moments)
+    }
+}
+
+/// Moments of each context of a stream, in the order in which the contexts first appeared.
+///
+/// ```
+/// use leukos::ContextMoments;
+///
+/// let mut moments = ContextMoments::new(1);
+/// moments.update("asleep", &[1.0, 3.0])?;
+/// moments.update("awake", &[10.0])?;
+/// moments.update("asleep", &[5.0])?;
+/// let contexts = moments.finish()?;
+/// assert_eq!((contexts[0].0.as_str(), contexts[0].1.mean()), ("asleep", &[3.0][..]));
+/// assert_eq!((contexts[1].0.as_str(), contexts[1].1.count()), ("awake", 1));
+/// # Ok::<(), leukos::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContextMoments {
+    channels: usize,
+    contexts: Vec<(String, RunningMoments)>,
+    places: HashMap<String, usize>,
+}
+
+impl ContextMoments {
+    /// Of no context of so many channels yet.
+    pub fn new(channels: usize) -> Self {
+        Self { channels, contexts: Vec::new(), places: HashMap::new() }
+    }
+
+    /// Takes in rows of samples of one context.
+    ///
+    /// # Errors
+    /// When `samples` is not a whole number of rows.
+    pub fn update<T: Real>(&mut self, context: &str, samples: &[T]) -> Result<()> {
+        let place = self.places.get(context).copied().unwrap_or_else(|| {
+            self.places.insert(context.to_owned(), self.contexts.len());
+            self.contexts.push((context.to_owned(), RunningMoments::new(self.channels)));
+            self.contexts.len() - 1
+        });
+        self.contexts[place].1.update(samples)
+    }
+
+    /// The contexts with the moments of all their rows.
+    ///
+    /// # Errors
+    /// Never, as far as we know: the rows have been checked.
+    pub fn finish(self) -> Result<Vec<(String, Moments)>> {
+        self.contexts.into_iter().map(|(name, moments)| Ok((name, moments.finish()?))).collect()
+    }
+}

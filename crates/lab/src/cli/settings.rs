@@ -1,0 +1,196 @@
+//! Holds the flags that say how a whitener adapts and how recordings are read, with one name and one default everywhere.
+
+mod config;
+mod values;
+
+use anyhow::Result;
+use clap::Args;
+use leukos::{BadSamples, Span, WhitenerSettings};
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+pub use config::Config;
+pub use values::{Groups, Start, Time, bad_samples};
+
+use super::Usage;
+use crate::recording::{Format, ReadOptions, SampleType};
+
+/// How a whitener adapts. What is not given has the default of `WhitenerSettings`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[command(next_help_heading = "How it adapts")]
+pub struct Settings {
+    /// The number of interneurons [default: as many as there are channels]
+    #[arg(long, value_name = "K")]
+    pub n_interneurons: Option<usize>,
+    /// Where the synapses come from: `eigenbasis` (of the mean covariance of the contexts), `random` (orthonormal
+    /// columns), a .npy array of shape (channels, K), or another MODEL; with several contexts they are then learned
+    /// [default: eigenbasis]
+    #[arg(long, value_name = "WORD|FILE.npy|MODEL")]
+    pub synapses: Option<Start>,
+    /// How long the gains remember: a number of samples, or a time such as 2s or 500ms, which needs a sample rate.
+    /// Four times as long halves their noise and follows a change of context four times as slowly [default: 1000]
+    #[arg(long, value_name = "TIME")]
+    pub time_constant: Option<Time>,
+    /// How long the synapses remember; a hundred time constants or more [default: they stand still]
+    #[arg(long, value_name = "TIME")]
+    pub synapse_time_constant: Option<Time>,
+    /// How long the running mean remembers [default: ten time constants]
+    #[arg(long, value_name = "TIME")]
+    pub mean_time_constant: Option<Time>,
+    /// From 0, which only centres and scales, to 1, which whitens [default: 1]
+    #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
+    pub strength: Option<f64>,
+    /// What becomes of a sample with a NaN, an infinity or a saturated value: `mark` makes its row NaN, `hold` repeats
+    /// the one before, `zero` makes it zeros, `error` stops [default: mark]
+    #[arg(long, value_name = "mark|hold|zero|error", value_parser = bad_samples)]
+    pub bad_samples: Option<BadSamples>,
+    /// Groups of channels that are whitened apart: 0-3,4-7 are two of four, 0-2+6,3-5 has one in two pieces
+    /// [default: one of all channels]
+    #[arg(long, value_name = "GROUPS")]
+    pub groups: Option<Groups>,
+    /// The seed of random synapses [default: 0]
+    #[arg(long, value_name = "S")]
+    pub random_state: Option<u64>,
+    /// Values this large, of either sign, are saturated and count as bad [default: none]
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+    pub saturation: Option<f64>,
+    /// After how many samples mean, gains and synapses move [default: 1]
+    #[arg(long, value_name = "SAMPLES")]
+    pub update_every: Option<usize>,
+    /// From how many samples mean and scale are taken anew where that is needed [default: 200]
+    #[arg(long, value_name = "SAMPLES")]
+    pub calibration: Option<usize>,
+    /// The smallest standard deviation, relative to the scale of the input, that is amplified to one [default: 0.001]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub floor: Option<f64>,
+    /// A response this many times larger than expected teaches nothing [default: 30]
+    #[arg(long, value_name = "TIMES", allow_negative_numbers = true)]
+    pub outlier_limit: Option<f64>,
+    /// How long the input must be too large or too small until that counts as a change for good
+    /// [default: two time constants, and 2000 samples at least]
+    #[arg(long, value_name = "TIME")]
+    pub patience: Option<Time>,
+    /// What M is where no interneuron reaches, relative to the scale of the input [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub leak: Option<f64>,
+}
+
+/// How a recording is read, where its file does not say so itself.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[command(next_help_heading = "How recordings are read")]
+pub struct Reading {
+    /// The format, where the name of the file does not say it
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// The number of channels of a raw recording
+    #[arg(long, value_name = "N")]
+    pub channels: Option<usize>,
+    /// The numbers of a raw recording
+    #[arg(long, value_enum)]
+    pub dtype: Option<SampleType>,
+    /// Samples a second, where the file does not say so
+    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
+    pub sample_rate: Option<f64>,
+    /// The column of a text that holds a label and no channel: its name, or its number from 0
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+}
+
+impl Settings {
+    /// What holds where nothing is given, of the settings that have such a value.
+    fn usual() -> Self {
+        let usual = WhitenerSettings::default();
+        Self {
+            synapses: Some(Start::Eigenbasis),
+            time_constant: Some(Time(usual.time_constant)),
+            strength: Some(usual.strength),
+            bad_samples: Some(usual.bad_samples),
+            random_state: Some(0),
+            update_every: Some(usual.update_every),
+            calibration: Some(usual.calibration),
+            floor: Some(usual.floor),
+            outlier_limit: Some(usual.outlier_limit),
+            leak: Some(usual.leak),
+            ..Self::default()
+        }
+    }
+
+    /// Those that differ from the usual ones.
+    ///
+    /// # Errors
+    /// When they cannot be put into a table.
+    pub fn unusual(&self) -> Result<Table> {
+        let usual = Table::try_from(Self::usual())?;
+        let mut table = Table::try_from(self)?;
+        table.retain(|name, value| usual.get(name) != Some(value));
+        Ok(table)
+    }
+
+    /// The settings of a whitener for recordings with this sample rate.
+    ///
+    /// # Errors
+    /// When a number is out of its range, or a time is in seconds and there is no sample rate: wrong usage.
+    pub fn whitener(&self, sample_rate: Option<f64>) -> Result<WhitenerSettings> {
+        let usual = WhitenerSettings::default();
+        let span = |time: &Option<Time>| time.as_ref().map(|time| time.0);
+        let settings = WhitenerSettings {
+            sample_rate,
+            time_constant: span(&self.time_constant).unwrap_or(usual.time_constant),
+            synapse_time_constant: span(&self.synapse_time_constant),
+            mean_time_constant: span(&self.mean_time_constant),
+            strength: self.strength.unwrap_or(usual.strength),
+            bad_samples: self.bad_samples.unwrap_or(usual.bad_samples),
+            saturation: self.saturation,
+            update_every: self.update_every.unwrap_or(usual.update_every),
+            calibration: self.calibration.unwrap_or(usual.calibration),
+            floor: self.floor.unwrap_or(usual.floor),
+            outlier_limit: self.outlier_limit.unwrap_or(usual.outlier_limit),
+            patience: span(&self.patience),
+            leak: self.leak.unwrap_or(usual.leak),
+        };
+        settings.validate().map_err(as_flag)?;
+        Ok(settings)
+    }
+}
+
+impl Reading {
+    /// The same as options of the readers.
+    pub fn options(&self) -> ReadOptions {
+        ReadOptions {
+            format: self.format,
+            channels: self.channels,
+            sample_type: self.dtype,
+            sample_rate: self.sample_rate,
+            label: self.label.clone(),
+        }
+    }
+}
+
+/// A whole number of samples, from a flag that may be in seconds.
+///
+/// # Errors
+/// When it is less than one sample or needs a sample rate that nobody knows: wrong usage.
+#[allow(clippy::cast_sign_loss)] // Checked to be one or more.
+pub fn whole_samples(flag: &str, time: Time, sample_rate: Option<f64>) -> Result<u64> {
+    let samples = match (time.0, sample_rate) {
+        (Span::Samples(samples), _) => samples,
+        (Span::Seconds(seconds), Some(rate)) => seconds * rate,
+        (Span::Seconds(_), None) => {
+            let complaint = format!("{flag}: a time in seconds needs --sample-rate, or give it in samples");
+            return Err(Usage(complaint).into());
+        }
+    };
+    if !(1.0..=1e15).contains(&samples) {
+        return Err(Usage(format!("{flag}: expected 1 to 1e15 samples, came {samples}")).into());
+    }
+    Ok(samples.round() as u64)
+}
+
+/// What core says of an argument, with the argument spelt as a flag.
+fn as_flag(error: leukos::Error) -> Usage {
+    let text = error.to_string();
+    Usage(match text.split_once(": ") {
+        Some((argument, rest)) => format!("--{}: {rest}", argument.replace('_', "-")),
+        None => text,
+    })
+}
