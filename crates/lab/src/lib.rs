@@ -1,8 +1,9 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
-//! [`cli`] has a file for each verb, [`data`] reads and writes, [`contexts`] makes covariances of images, and
-//! [`experiment`] turns a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws
-//! them, and [`report`] sets them beside what others found ([`references`]).
+//! [`cli`] has a file for each verb, and [`usage`] is its error for wrong usage; [`data`] reads and writes, and so
+//! does [`recording`] rows of samples; [`contexts`] makes covariances of images, and [`experiment`] turns a spec into
+//! runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets them beside
+//! what others found ([`references`]).
 
 pub mod cli;
 pub mod contexts;

@@ -107,7 +107,7 @@ fn an_array_that_is_cut_short_or_too_long_is_refused() {
 fn an_array_that_promises_much_takes_no_memory() {
     for fortran_order in [false, true] {
         for shape in [vec![usize::MAX, 3], vec![usize::MAX / 8, 65_536]] {
-            let boast = Npy { shape, fortran_order, ..array() };
+            let boast = Npy { fortran_order, shape, ..array() };
             require(&refusal("boast.npy", boast.bytes(), &ReadOptions::default()), &["cut short"]);
         }
     }
@@ -284,5 +284,20 @@ fn a_full_disk_is_an_error() {
         let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         assert_eq!(kind, Some(ErrorKind::StorageFull), "{error:#}");
         require(&format!("{error:#}"), &["cannot be written"]);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_closed_pipe_can_be_told_from_other_errors() {
+    for format in [Format::Raw, Format::Csv] {
+        let (reading, writing) = std::io::pipe().expect("a pipe");
+        let pipe = File::from(std::os::fd::OwnedFd::from(writing));
+        let mut writer = writer(Sink::File(pipe), &shape(format, SampleType::Int16, 1)).expect("a writer");
+        drop(reading);
+        let rows = Rows { values: vec![1.0], labels: Vec::new() };
+        let error = writer.write(&rows).and_then(|()| writer.flush()).expect_err("a closed pipe");
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        assert_eq!(kind, Some(ErrorKind::BrokenPipe), "{error:#}");
     }
 }
