@@ -2,6 +2,7 @@
 
 mod contexts;
 mod fit;
+mod inspect;
 mod progress;
 mod reproduce;
 mod settings;
@@ -29,7 +30,8 @@ struct Cli {
 enum Verb {
     Reproduce(reproduce::Reproduce),
     Fit(Box<fit::Fit>),
-    Contexts(contexts::Contexts),
+    Inspect(Box<inspect::Inspect>),
+    Contexts(Box<contexts::Contexts>),
     /// Print a completion script for a shell
     ///
     /// For example `leukos completions bash > ~/.local/share/bash-completion/completions/leukos`.
@@ -77,6 +79,7 @@ pub fn run() -> ExitCode {
     let ended = match Cli::parse().verb {
         Verb::Reproduce(verb) => verb.run(),
         Verb::Fit(verb) => verb.run(),
+        Verb::Inspect(verb) => verb.run(),
         Verb::Contexts(verb) => verb.run(),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -12,6 +12,7 @@ pub mod experiment;
 pub mod figures;
 pub mod findings;
 pub mod fitting;
+pub mod inspection;
 pub mod recording;
 pub mod references;
 pub mod report;
