@@ -35,6 +35,17 @@ pub enum Error {
         /// What stands there.
         value: f64,
     },
+    /// A sample that a whitener cannot use, where that has been asked to be an error.
+    #[error(
+        "stimuli: expected finite numbers within the saturation limit and in proportion to the others \
+         (or another choice of bad_samples), got {value} at position {index}"
+    )]
+    BadSample {
+        /// Where it stands.
+        index: usize,
+        /// What stands there.
+        value: f64,
+    },
     /// A number lies outside its range.
     #[error("{argument}: expected {expected}, got {found}")]
     OutOfRange {

@@ -276,6 +276,11 @@ impl<T: Real> Whitener<T> {
         self.block.forget();
     }
 
+    /// How many samples there have been of each kind; cheaper than the whole [`Self::status`].
+    pub fn samples(&self) -> SampleCounts {
+        self.samples
+    }
+
     /// The number of channels N.
     pub fn channels(&self) -> usize {
         self.calibration.mean.len()

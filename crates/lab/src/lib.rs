@@ -17,4 +17,5 @@ pub mod recording;
 pub mod references;
 pub mod report;
 pub mod usage;
+pub mod whitening;
 pub mod words;

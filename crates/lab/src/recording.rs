@@ -68,7 +68,7 @@ impl Rows {
 }
 
 /// A place between two rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// How many rows come before it.
     pub row: u64,
@@ -147,7 +147,7 @@ pub trait Writer {
 }
 
 /// How many numbers could not be written as they were, because the sample type has no room for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Misfits {
     /// Too large, of either sign: the largest there is was written.
     pub clipped: u64,

@@ -23,7 +23,10 @@ impl<T: Real> Whitener<T> {
             match self.screen(s) {
                 Row::Good => self.condition(s, row),
                 Row::Bad { channel } if self.settings.bad_samples == BadSamples::Error => {
-                    outcome = Err(unusable((first + row) * n + channel, s[channel].to_f64()));
+                    outcome = Err(Error::BadSample {
+                        index: (first + row) * n + channel,
+                        value: s[channel].to_f64(),
+                    });
                     break;
                 }
                 Row::Bad { .. } => {}
@@ -114,14 +117,6 @@ impl<T: Real> Whitener<T> {
             *out = if self.channels.is_live(j) { mixed } else { T::ZERO };
         }
     }
-}
-
-pub(super) fn unusable(index: usize, value: f64) -> Error {
-    if value.is_finite() {
-        let expected = "values within the saturation limit and in proportion to the others (or another choice of bad_samples)";
-        return Error::OutOfRange { argument: format!("stimuli[{index}]").into(), expected, found: value };
-    }
-    Error::NotFinite { argument: "stimuli".into(), index, value }
 }
 
 /// How many scales from the mean a value may lie: beyond that, responses could run over.

@@ -1,10 +1,10 @@
 //! Uses whiteners as they stand, in either direction: a fixed affine map of rows.
 
-use super::answering::{fill_bad, unusable};
+use super::answering::fill_bad;
 use super::groups::Scratch;
 use super::{BadSamples, GroupedWhitener, Whitener};
 use crate::circuit::require_rows;
-use crate::error::{Result, require_length};
+use crate::error::{Error, Result, require_length};
 use crate::kernels::inner;
 use crate::matrix::Matrix;
 use crate::real::Real;
@@ -37,6 +37,32 @@ impl<T: Real> FrozenWhitener<T> {
             |(channels, whitener): (&[usize], &Whitener<T>)| Ok((channels.to_vec(), affine(whitener)?));
         let groups = whitener.groups().map(group).collect::<Result<_>>()?;
         Ok(Self { groups, channels: whitener.channels(), scratch: Scratch::default() })
+    }
+
+    /// How many rows had a number that cannot be used, in the group that had most of them.
+    pub fn bad(&self) -> u64 {
+        self.groups.iter().map(|(_, affine)| affine.bad).max().unwrap_or(0)
+    }
+
+    /// The last good row of output, which [`BadSamples::Hold`] repeats.
+    pub fn held(&self) -> Vec<T> {
+        let mut row = vec![T::ZERO; self.channels];
+        for (channels, affine) in &self.groups {
+            channels.iter().zip(&affine.last).for_each(|(&channel, &value)| row[channel] = value);
+        }
+        row
+    }
+
+    /// Goes on as if this had been the last good row of output.
+    ///
+    /// # Errors
+    /// When it does not have a number for each channel.
+    pub fn hold(&mut self, row: &[T]) -> Result<()> {
+        require_length("row", row, self.channels, "one for each channel")?;
+        for (channels, affine) in &mut self.groups {
+            affine.last.iter_mut().zip(channels).for_each(|(value, channel)| *value = row[*channel]);
+        }
+        Ok(())
     }
 
     /// Maps rows of all channels into as many rows.
@@ -113,6 +139,7 @@ struct Affine<T> {
     limit: f64,
     bad_samples: BadSamples,
     last: Vec<T>,
+    bad: u64,
     centred: Vec<f64>,
 }
 
@@ -127,6 +154,7 @@ impl<T: Real> Affine<T> {
             limit: f64::INFINITY,
             bad_samples: whitener.settings.bad_samples,
             last: vec![T::ZERO; n],
+            bad: 0,
             centred: vec![0.0; n],
         }
     }
@@ -145,8 +173,9 @@ impl<T: Real> Affine<T> {
                 self.last.copy_from_slice(out);
                 continue;
             };
+            self.bad += 1;
             if self.bad_samples == BadSamples::Error {
-                return Err(unusable(row * n + channel, input[channel].to_f64()));
+                return Err(Error::BadSample { index: row * n + channel, value: input[channel].to_f64() });
             }
             fill_bad(self.bad_samples, &self.last, out);
         }

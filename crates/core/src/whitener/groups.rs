@@ -203,9 +203,16 @@ impl<T: Real> GroupedWhitener<T> {
         require_rows(argument, from.len(), self.channels)?;
         require_length("output", to, from.len(), "one for each number of the input")?;
         let (all, block) = (self.channels, ROWS * self.channels);
-        for (from, to) in from.chunks(block).zip(to.chunks_mut(block)) {
+        for (number, (from, to)) in from.chunks(block).zip(to.chunks_mut(block)).enumerate() {
             for Group { channels, whitener } in &mut self.groups {
-                self.scratch.with((channels, all), from, to, |from, to| map(whitener, from, to))?;
+                let outcome =
+                    self.scratch.with((channels, all), from, to, |from, to| map(whitener, from, to));
+                outcome.map_err(|error| match error {
+                    Error::BadSample { index, value } => {
+                        Error::BadSample { index: number * block + index, value }
+                    }
+                    other => other,
+                })?;
             }
         }
         Ok(())
@@ -239,7 +246,12 @@ impl<T: Real> Scratch<T> {
         for (row, stimulus) in from.chunks_exact(all).zip(stimuli.chunks_exact_mut(own)) {
             stimulus.iter_mut().zip(channels).for_each(|(s, &channel)| *s = row[channel]);
         }
-        map(stimuli, responses)?;
+        map(stimuli, responses).map_err(|error| match error {
+            Error::BadSample { index, value } => {
+                Error::BadSample { index: index / own * all + channels[index % own], value }
+            }
+            other => other,
+        })?;
         for (row, response) in to.chunks_exact_mut(all).zip(responses.chunks_exact(own)) {
             response.iter().zip(channels).for_each(|(&r, &channel)| row[channel] = r);
         }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use leukos::contexts::stream;
 use leukos::{
-    BadSamples, GroupedWhitener, Matrix, Moments, TrainingSynapses, Whitener, WhitenerSettings,
+    BadSamples, Error, GroupedWhitener, Matrix, Moments, TrainingSynapses, Whitener, WhitenerSettings,
     WhitenerTraining,
 };
 use rand_distr::{Distribution, StandardNormal};
@@ -122,6 +122,35 @@ fn strength_bad_samples_and_contexts_reach_every_group() {
     for group in whitener.whiteners() {
         assert_eq!(group.gains(), group.prior().unwrap().mean);
     }
+}
+
+#[test]
+fn a_bad_sample_is_named_by_its_place_among_all_channels() {
+    let mut stimuli = stimuli();
+    let place = 600 * CHANNELS + 3;
+    stimuli[place] = f64::INFINITY;
+    let mut whitener = trained();
+    whitener.set_bad_samples(BadSamples::Error);
+    let mut responses = vec![0.0; stimuli.len()];
+    let expected = Err(Error::BadSample { index: place, value: f64::INFINITY });
+    assert_eq!(whitener.frozen().unwrap().map(&stimuli, &mut responses), expected);
+    assert_eq!(whitener.whiten(&stimuli, &mut responses), expected);
+}
+
+#[test]
+fn a_frozen_whitener_goes_on_with_the_row_it_held() {
+    let stimuli = stimuli();
+    let mut whitener = trained();
+    whitener.set_bad_samples(BadSamples::Hold);
+    let mut frozen = whitener.frozen().unwrap();
+    let mut responses = vec![0.0; stimuli.len()];
+    frozen.map(&stimuli, &mut responses).unwrap();
+    let mut other = whitener.frozen().unwrap();
+    other.hold(&frozen.held()).unwrap();
+    let mut held = [0.0; CHANNELS];
+    other.map(&[f64::NAN; CHANNELS], &mut held).unwrap();
+    assert_eq!(bits_of(&held), bits_of(&responses[(ROWS - 1) * CHANNELS..]));
+    assert!(other.hold(&[0.0]).is_err());
 }
 
 #[test]

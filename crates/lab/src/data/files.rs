@@ -1,11 +1,12 @@
 //! Writes files whole or not at all, and gives names their numbers.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Writes a file so that whoever looks finds the old one or the new one, whole.
+/// Writes a file so that whoever looks, also after the power has failed, finds the old one or the new one, whole.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -15,8 +16,14 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
             fs::create_dir_all(parent)?;
         }
         let name = path.file_name().context("expected the name of a file")?.to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        let temporary = path.with_file_name(format!(".{name}.partial"));
+        let put = |bytes| -> io::Result<()> {
+            let mut file = File::create(&temporary)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&temporary, path)
+        };
+        put(bytes).inspect_err(|_| {
             // What could not be put in place is of no use to anyone.
             let _ = fs::remove_file(&temporary);
         })?;

@@ -1,0 +1,127 @@
+//! Turns rows into rows: whitens or undoes it, adapting or as the model stands.
+
+use anyhow::{Result, bail};
+use leukos::{BadSamples, FrozenWhitener, Matrix, Model, Real, Whitener};
+
+use super::Order;
+use crate::usage::Usage;
+
+/// Which way, and whether gains move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Whitens and adapts.
+    Adapt,
+    /// Whitens with the model as it stands.
+    Frozen,
+    /// Undoes an adapting run, by adapting along.
+    Inverse,
+    /// Undoes whitening with the model as it stands.
+    FrozenInverse,
+}
+
+impl Mode {
+    /// Whether responses become stimuli.
+    pub fn is_inverse(self) -> bool {
+        matches!(self, Self::Inverse | Self::FrozenInverse)
+    }
+}
+
+pub(super) struct Engine<T: Real> {
+    model: Model<T>,
+    mode: Mode,
+    /// What maps rows where nothing adapts.
+    frozen: Option<FrozenWhitener<T>>,
+}
+
+impl<T: Real> Engine<T> {
+    pub fn new(mut model: Model<T>, order: &Order) -> Result<Self> {
+        if let Some(strength) = order.strength {
+            model.whitener.set_strength(strength).map_err(|error| Usage(format!("--{error}")))?;
+        }
+        if let Some(bad_samples) = order.bad_samples {
+            model.whitener.set_bad_samples(bad_samples);
+        }
+        let flattens = |whitener: &Whitener<T>| {
+            matches!(whitener.settings().bad_samples, BadSamples::Hold | BadSamples::Zero)
+        };
+        if order.mode == Mode::Inverse && model.whitener.whiteners().any(flattens) {
+            bail!(Usage(
+                "--bad-samples: expected mark or error to undo an adapting run, because rows that were held or \
+                 set to zero cannot be told from others"
+                    .into()
+            ));
+        }
+        let frozen = match order.mode {
+            Mode::Frozen => Some(model.whitener.frozen()?),
+            Mode::FrozenInverse => Some(model.whitener.frozen_inverse()?),
+            Mode::Adapt | Mode::Inverse => None,
+        };
+        Ok(Self { model, mode: order.mode, frozen })
+    }
+
+    pub fn map(&mut self, from: &[T], to: &mut [T]) -> leukos::Result<()> {
+        match (&mut self.frozen, self.mode) {
+            (Some(frozen), _) => frozen.map(from, to),
+            (None, Mode::Inverse | Mode::FrozenInverse) => self.model.whitener.unwhiten(from, to),
+            (None, Mode::Adapt | Mode::Frozen) => self.model.whitener.whiten(from, to),
+        }
+    }
+
+    /// A new context begins, for whoever adapts.
+    pub fn begin_context(&mut self) {
+        if self.frozen.is_none() {
+            self.model.whitener.begin_context();
+        }
+    }
+
+    pub fn model(&self) -> &Model<T> {
+        &self.model
+    }
+
+    /// The row that is held, where the model does not know it.
+    pub fn held(&self) -> Vec<f64> {
+        self.frozen
+            .as_ref()
+            .map_or_else(Vec::new, |frozen| frozen.held().iter().map(|r| r.to_f64()).collect())
+    }
+
+    pub fn hold(&mut self, row: &[f64]) -> Result<()> {
+        let row: Vec<T> = row.iter().map(|&r| T::from_f64(r)).collect();
+        Ok(self.frozen.as_mut().map_or(Ok(()), |frozen| frozen.hold(&row))?)
+    }
+
+    /// How many rows could not be used; of groups, in the one that had most of them.
+    pub fn bad(&self) -> u64 {
+        let counted = || self.model.whitener.whiteners().map(|whitener| whitener.samples().bad).max();
+        self.frozen.as_ref().map_or_else(|| counted().unwrap_or(0), FrozenWhitener::bad)
+    }
+
+    /// How things stand, in a few words.
+    pub fn glance(&mut self, rate: f64) -> String {
+        let bad = self.bad();
+        let errors = self.model.whitener.whiteners_mut().filter_map(|whitener| whitener.status().error);
+        let error = match errors.reduce(f64::max).filter(|_| self.frozen.is_none()) {
+            Some(error) => format!(", error {error:.2}"),
+            None => String::new(),
+        };
+        format!("{rate:.0} samples a second{error}, {bad} skipped")
+    }
+
+    /// How things stand, in full.
+    pub fn status(&mut self) -> String {
+        if self.frozen.is_some() {
+            return "as the model stands; nothing adapts".into();
+        }
+        let single = self.model.whitener.single().is_some();
+        let mut parts = Vec::new();
+        for (index, whitener) in self.model.whitener.whiteners_mut().enumerate() {
+            let title = if single { String::new() } else { format!("group {index}\n") };
+            parts.push(format!("{title}{}", whitener.status()));
+        }
+        parts.join("\n")
+    }
+
+    pub fn matrices(&self) -> Option<(Matrix, Matrix)> {
+        Some((self.model.whitener.whitening_matrix().ok()?, self.model.whitener.dewhitening_matrix().ok()?))
+    }
+}
