@@ -6,6 +6,7 @@ mod inspect;
 mod progress;
 mod reproduce;
 mod settings;
+mod whiten;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -30,6 +31,7 @@ struct Cli {
 enum Verb {
     Reproduce(reproduce::Reproduce),
     Fit(Box<fit::Fit>),
+    Whiten(Box<whiten::Whiten>),
     Inspect(Box<inspect::Inspect>),
     Contexts(Box<contexts::Contexts>),
     /// Print a completion script for a shell
@@ -79,6 +81,7 @@ pub fn run() -> ExitCode {
     let ended = match Cli::parse().verb {
         Verb::Reproduce(verb) => verb.run(),
         Verb::Fit(verb) => verb.run(),
+        Verb::Whiten(verb) => verb.run(),
         Verb::Inspect(verb) => verb.run(),
         Verb::Contexts(verb) => verb.run(),
         Verb::Completions { shell } => {

@@ -9,7 +9,7 @@ mod patches;
 mod photographs;
 mod van_hateren;
 
-pub use covariances::{Stack, is_stack, read_stack, stack_bytes};
+pub use covariances::{Stack, is_stack, matrix_bytes, read_stack, stack_bytes};
 pub(crate) use files::fingerprint;
 pub use files::write_atomically;
 pub use folder::{Folder, LargeImages, file_name, read_folder, read_image};

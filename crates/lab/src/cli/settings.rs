@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 pub use config::Config;
-pub use values::{Groups, Start, Time};
+pub use values::{Groups, Start, Time, bad_samples};
 
-use self::values::bad_samples;
 use super::Usage;
 use crate::recording::{Format, ReadOptions, SampleType};
 

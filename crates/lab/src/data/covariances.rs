@@ -125,3 +125,20 @@ pub fn stack_bytes(contexts: &Contexts) -> Result<Vec<u8>> {
     writer.finish()?;
     Ok(bytes)
 }
+
+/// The bytes of a `.npy` file of a matrix, float64.
+///
+/// # Errors
+/// When the header cannot be made.
+pub fn matrix_bytes(matrix: &Matrix) -> Result<Vec<u8>> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new()
+        .default_dtype()
+        .shape(&[rows as u64, columns as u64])
+        .writer(&mut bytes)
+        .begin_nd()?;
+    writer.extend((0..rows).flat_map(|i| (0..columns).map(move |j| matrix[(i, j)])))?;
+    writer.finish()?;
+    Ok(bytes)
+}

@@ -17,7 +17,7 @@ use crate::inspection::{Adaptation, Point};
 
 const WIDTH: f64 = 720.0;
 /// The height of a row of matrices, and of a row with a plot.
-const MATRICES: f64 = 222.0;
+const MATRICES: f64 = 188.0;
 const PLOT: f64 = 190.0;
 /// More gains than this cannot be told apart over time.
 const MOST_GAINS: usize = 12;
@@ -104,7 +104,7 @@ fn gains(canvas: &mut Canvas, panel: Frame, model: &Model) {
     let bounds = padded(all.iter().copied().chain(ends).chain([0.0]));
     let plot = Plot::within(
         panel,
-        Axis::linear([-0.5, all.len() as f64 - 0.5], "interneuron"),
+        Axis::linear([-0.5, all.len() as f64 - 0.5], "interneuron").with_ticks(whole_ticks(all.len())),
         Axis::linear(bounds, "gain"),
     );
     plot.draw(canvas);
@@ -133,6 +133,13 @@ fn prior_of(whitener: &Whitener) -> Vec<Option<[f64; 2]>> {
     let spread =
         |i: usize| whitener.prior().map(|prior| [prior.mean[i], prior.covariance[(i, i)].max(0.0).sqrt()]);
     (0..whitener.gains().len()).map(spread).collect()
+}
+
+/// Some of the numbers below this, about a dozen of them.
+fn whole_ticks(count: usize) -> Vec<(f64, String)> {
+    let steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+    let step = steps.into_iter().find(|step| count <= 14 * step).unwrap_or(count);
+    (0..count).step_by(step).map(|i| (i as f64, i.to_string())).collect()
 }
 
 /// What runs along the horizontal axis.
@@ -207,8 +214,8 @@ fn error_over_time(canvas: &mut Canvas, panel: Frame, adaptation: &Adaptation, t
         entries.push(Entry::line(paint, name));
     }
     let floor = Paint::line(canvas.style, Role::Truth);
-    canvas.part("series", "white responses", |canvas| plot.level(canvas, adaptation.noise_floor, &floor));
-    entries.push(Entry::line(floor, "white responses"));
+    canvas.part("series", "level of white responses", |canvas| plot.level(canvas, adaptation.noise_floor, &floor));
+    entries.push(Entry::line(floor, "level of white responses"));
     legend_above(canvas, plot.frame, entries);
 }
 

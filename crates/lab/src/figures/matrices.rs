@@ -55,8 +55,7 @@ impl MatrixPanel<'_> {
         let proportion = (self.matrix.columns() as f64 / self.matrix.rows() as f64).clamp(0.2, 5.0);
         let width = room.width.min(room.height * proportion);
         let height = width / proportion;
-        let (x, y) = room.centre();
-        Frame::new(x - 0.5 * width, y - 0.5 * height, width, height)
+        Frame::new(room.centre().0 - 0.5 * width, room.y, width, height)
     }
 
     fn label(&self, canvas: &mut Canvas, image: Frame) {

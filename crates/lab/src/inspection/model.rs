@@ -98,6 +98,10 @@ impl fmt::Display for ModelReport {
         if let Some(names) = &self.channel_names {
             write!(f, "\nnames         {}", names.join(", "))?;
         }
+        // Groups differ in what they have learned, and are all set alike.
+        for (i, line) in self.groups.iter().take(1).flat_map(|group| describe_settings(&group.settings)).enumerate() {
+            write!(f, "\n{:<13} {line}", if i == 0 { "settings" } else { "" })?;
+        }
         for (index, group) in self.groups.iter().enumerate() {
             if self.groups.len() > 1 {
                 let own: Vec<String> = group.channels.iter().map(ToString::to_string).collect();
@@ -117,8 +121,8 @@ impl fmt::Display for GroupReport {
         writeln!(f, "interneurons  {}", self.gains.len())?;
         let mut gains = self.gains.clone();
         gains.sort_unstable_by(f64::total_cmp);
-        if let [least, .., most] = gains[..] {
-            writeln!(f, "gains         {} to {}", short(least), short(most))?;
+        if let (Some(least), Some(most)) = (gains.first(), gains.last()) {
+            writeln!(f, "gains         {} to {}", short(*least), short(*most))?;
         }
         match &self.prior {
             Some(prior) => {
@@ -131,7 +135,6 @@ impl fmt::Display for GroupReport {
             }
             None => writeln!(f, "prior         none: fitted to one context, or not fitted")?,
         }
-        writeln!(f, "settings      {}", describe_settings(&self.settings).join("\n              "))?;
         write!(f, "{}", self.status)
     }
 }
@@ -162,7 +165,10 @@ pub fn describe_settings(settings: &WhitenerSettings) -> Vec<String> {
         None => bad.into(),
     });
     let WhitenerSettings { update_every, floor, outlier_limit, leak, .. } = settings;
-    lines.push(format!("moves after every {}", count(*update_every, "sample")));
+    lines.push(match update_every {
+        1 => "moves after every sample".into(),
+        samples => format!("moves after every {samples} samples"),
+    });
     lines.push(format!(
         "amplifies nothing below {floor} of the scale, learns nothing from {outlier_limit} times too much"
     ));
