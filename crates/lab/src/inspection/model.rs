@@ -99,7 +99,9 @@ impl fmt::Display for ModelReport {
             write!(f, "\nnames         {}", names.join(", "))?;
         }
         // Groups differ in what they have learned, and are all set alike.
-        for (i, line) in self.groups.iter().take(1).flat_map(|group| describe_settings(&group.settings)).enumerate() {
+        for (i, line) in
+            self.groups.iter().take(1).flat_map(|group| describe_settings(&group.settings)).enumerate()
+        {
             write!(f, "\n{:<13} {line}", if i == 0 { "settings" } else { "" })?;
         }
         for (index, group) in self.groups.iter().enumerate() {

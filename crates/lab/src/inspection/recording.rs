@@ -70,7 +70,7 @@ pub struct RecordingReport {
 }
 
 /// A number this many standard deviations from the mean weighs on a covariance.
-const FAR: f64 = 20.0;
+const FAR: f64 = 12.0;
 /// Rows that a covariance needs for each channel.
 const ENOUGH: u64 = 10;
 /// Tables of more channels are shortened.

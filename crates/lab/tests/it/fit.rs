@@ -18,7 +18,8 @@ const NAMES: [&str; 3] = ["left", "middle", "right"];
 pub fn rows(context: u32, count: u32) -> Vec<[f64; 3]> {
     let noise = |i: u32, k: u32| f64::from((i * 7919 + k * 104_729 + context * 31) % 1009) / 1009.0 - 0.5;
     let strength = f64::from(context + 1);
-    let row = |i| [40.0 + noise(i, 1) * strength, noise(i, 2) + 0.6 * noise(i, 1), 3.0 * noise(i, 3) / strength];
+    let row =
+        |i| [40.0 + noise(i, 1) * strength, noise(i, 2) + 0.6 * noise(i, 1), 3.0 * noise(i, 3) / strength];
     (0..count).map(row).collect()
 }
 
@@ -105,7 +106,10 @@ fn contexts_by_file_by_label_and_from_a_pipe_have_the_bits_of_the_library() {
     }
     drop(pipe);
     assert!(child.wait().expect("it ends").success());
-    assert!(std::fs::read(bench.path("piped")).expect("a model") == usual(vec![moments(&rest)]), "one context");
+    assert!(
+        std::fs::read(bench.path("piped")).expect("a model") == usual(vec![moments(&rest)]),
+        "one context"
+    );
 }
 
 #[test]
@@ -227,7 +231,12 @@ fn a_config_file_speaks_the_words_of_the_flags_which_win_and_is_kept_in_the_mode
         let path = bench.write("wrong.toml", text);
         assert_fails(&bench, &[&day], &["--config", path.to_str().expect("a path"), "--quiet"], (2, says));
     }
-    assert_fails(&bench, &[&day], &["--config", "nowhere.toml"], (1, "config nowhere.toml: the file cannot be read"));
+    assert_fails(
+        &bench,
+        &[&day],
+        &["--config", "nowhere.toml"],
+        (1, "config nowhere.toml: the file cannot be read"),
+    );
 }
 
 #[test]
@@ -258,7 +267,12 @@ fn groups_and_synapses_are_those_that_were_asked_for() {
     assert_eq!(few.whitener.single().expect("one group").gains().len(), 2);
 
     assert_fails(&bench, &[&day], &["--synapses", file, "--groups", "0,1-2"], (2, "--synapses"));
-    assert_fails(&bench, &[&day], &["--synapses", file, "--n-interneurons", "3"], (1, "--synapses: expected 3 channels x 3"));
+    assert_fails(
+        &bench,
+        &[&day],
+        &["--synapses", file, "--n-interneurons", "3"],
+        (1, "--synapses: expected 3 channels x 3"),
+    );
     assert_fails(&bench, &[&day], &["--synapses", "nowhere.npy"], (1, "synapses nowhere.npy"));
 }
 
@@ -352,8 +366,10 @@ fn the_tour_of_the_readme_runs() {
     let readme = std::fs::read_to_string(readme).expect("a README");
     let tour: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("leukos ")).collect();
     assert!(tour.len() >= 3, "{tour:?}");
-    let said: Vec<String> =
-        tour.iter().map(|line| run(&line.split('#').next().unwrap_or("").split_whitespace().collect::<Vec<_>>())).collect();
+    let said: Vec<String> = tour
+        .iter()
+        .map(|line| run(&line.split('#').next().unwrap_or("").split_whitespace().collect::<Vec<_>>()))
+        .collect();
     assert!(said[0].contains("channel 4 (Pz) reaches"), "{}", said[0]);
     assert!(said[1].contains("contexts      2") && said[1].contains("2 of them bad"), "{}", said[1]);
     assert!(bench.path("adaptation.png").exists() && bench.path("model.safetensors").exists());

@@ -48,21 +48,24 @@ fn a_recording_is_described_by_its_numbers() {
     let mut text = String::from("a,b,c,d,e\n");
     for i in 0..200 {
         let (a, c) = (f64::from(i * 7919 % 101), f64::from(i * 104_729 % 97));
-        let e = if i == 120 { 1e6 } else { c - a };
+        let e = if i == 120 { 1e4 } else { c - a };
         let c = if i == 3 { "nan".to_owned() } else { c.to_string() };
         text += &format!("{},7,{c},{},{e}\n", if i == 9 { String::new() } else { a.to_string() }, 2.0 * a);
     }
     let file = bench.write("odd.csv", &text);
     let report = json(&inspect(&[&file], &["--json", "--sample-rate", "50"]));
     assert_eq!(report["kind"], "recording");
-    assert_eq!((&report["rows"], &report["bad_rows"], &report["seconds"]), (&200.into(), &2.into(), &4.0.into()));
+    assert_eq!(
+        (&report["rows"], &report["bad_rows"], &report["seconds"]),
+        (&200.into(), &2.into(), &4.0.into())
+    );
     let usable: Vec<f64> = (0..200).filter(|i| *i != 9).map(|i| f64::from(i * 7919 % 101)).collect();
     let mean = usable.iter().sum::<f64>() / 199.0;
     let sd = (usable.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 199.0).sqrt();
     let channel = |i: usize, what: &str| report["channels"][i][what].as_f64().expect("a number");
     assert!((channel(0, "mean") - mean).abs() < 1e-9 && (channel(0, "sd") - sd).abs() < 1e-9);
     assert_eq!((channel(0, "min"), channel(0, "max"), channel(0, "bad")), (0.0, 100.0, 1.0));
-    assert_eq!((channel(1, "sd"), channel(4, "max")), (0.0, 1e6));
+    assert_eq!((channel(1, "sd"), channel(4, "max")), (0.0, 1e4));
     assert_eq!(report["duplicates"], serde_json::json!([[0, 3]]));
 
     let words = said(&inspect(&[&file], &[]));
@@ -72,7 +75,7 @@ fn a_recording_is_described_by_its_numbers() {
         "! channel 3 (d) carries the same signal as channel 0 (a)",
         "! channel 4 (e) reaches 14.1 standard deviations",
     ] {
-        assert_eq!(words.contains(line), !line.contains("14.1"), "{line}: {words}");
+        assert!(words.contains(line), "{line}: {words}");
     }
 }
 
@@ -85,7 +88,8 @@ fn a_long_table_is_shortened_unless_all_of_it_is_asked_for() {
     let words = said(&inspect(&[&file], &[]));
     assert!(words.contains("... 10 channels more; --all shows them"), "{words}");
     assert!(words.contains("! 60 usable rows: a covariance of 50 channels needs 500 or more"), "{words}");
-    let lines = |words: &str| words.lines().filter(|line| line.trim_start().starts_with(char::is_numeric)).count();
+    let lines =
+        |words: &str| words.lines().filter(|line| line.trim_start().starts_with(char::is_numeric)).count();
     assert_eq!((lines(&words), lines(&said(&inspect(&[&file], &["--all"])))), (40, 50));
 }
 
@@ -95,7 +99,9 @@ fn a_model_is_described_and_drawn_and_not_changed() {
     let [model, _] = fitted(&bench);
     let bytes = std::fs::read(&model).expect("a model");
     let words = said(&inspect(&[&model], &[]));
-    for line in ["of 3 channels, in double precision", "left, middle, right", "gains remember 1000 samples", "0 seen"] {
+    for line in
+        ["of 3 channels, in double precision", "left, middle, right", "gains remember 1000 samples", "0 seen"]
+    {
         assert!(words.contains(line), "{line}: {words}");
     }
     let opened: Model = Model::from_bytes(&bytes).expect("a model");
@@ -133,7 +139,8 @@ fn what_a_model_makes_of_a_recording_is_drawn() {
     assert_eq!(parts(&svg, "panel"), ["A", "B", "C", "D", "E"]);
     let mut series = parts(&svg, "series");
     series.sort_unstable();
-    let expected = ["gain 0", "gain 1", "gain 2", "gains adapt", "gains held fixed", "level of white responses"];
+    let expected =
+        ["gain 0", "gain 1", "gain 2", "gains adapt", "gains held fixed", "level of white responses"];
     assert_eq!(series, expected);
     assert!(svg.contains(">samples<") && !svg.contains("NaN"));
     let timed = [&flags[..], &["--sample-rate", "100"]].concat();
