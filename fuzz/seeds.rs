@@ -1,4 +1,6 @@
-//! Writes small sound model files into `corpus/model_file` for the fuzzer to begin with.
+//! Writes small sound model files and recordings into `corpus/` for the fuzzer to begin with.
+
+mod recording_seeds;
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -9,8 +11,16 @@ use leukos::{
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/model_file");
-    std::fs::create_dir_all(&folder)?;
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    for (format, name, bytes) in recording_seeds::recordings() {
+        std::fs::create_dir_all(corpus.join(format))?;
+        std::fs::write(corpus.join(format).join(name), bytes)?;
+    }
+    write_models(&corpus.join("model_file"))
+}
+
+fn write_models(folder: &Path) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir_all(folder)?;
     let skewed = Matrix::from_rows(&[[1.0, 0.6, 0.1], [0.0, 0.8, -1.0]]);
     for (name, synapses, learns) in [
         ("one", Matrix::identity(1), false),
@@ -62,7 +72,8 @@ fn trained() -> Result<Vec<u8>, leukos::Error> {
     moments[0].update(&[2.0, 1.0, -2.0, 1.0, 0.5, -1.0, -0.5, -1.0])?;
     moments[1].update(&[1.0, 1.0, -1.0, -1.5, 0.5, -0.2, -0.5, 0.7])?;
     let training = WhitenerTraining { moments, ..WhitenerTraining::default() };
-    let whitener: Whitener = training.fit(settings(false), &mut stream(0, 0), |_| ControlFlow::Continue(()))?;
+    let whitener: Whitener =
+        training.fit(settings(false), &mut stream(0, 0), |_| ControlFlow::Continue(()))?;
     let mut model = Model::from(whitener);
     model.channel_names = Some(vec!["left".into(), "right".into()]);
     model.notes.insert("subject".into(), "rabbit".into());

@@ -68,7 +68,11 @@ impl ReadOptions {
 /// When it cannot be read or is not what it should be; [`Usage`] when the options are at fault.
 pub fn open(source: &Source, options: &ReadOptions) -> Result<Box<dyn Reader>> {
     let format = options.format_of(source)?;
-    let open = || -> Result<Box<dyn Reader>> { open_bytes(source.bytes()?, format, options) };
+    let open = || -> Result<Box<dyn Reader>> {
+        // Before a file is looked for or a pipe is waited for.
+        options.require_sense(format)?;
+        open_bytes(source.bytes()?, format, options)
+    };
     let reader = open().with_context(|| source.to_string())?;
     Ok(Box::new(Named { name: source.to_string(), reader }))
 }

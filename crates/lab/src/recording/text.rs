@@ -4,6 +4,8 @@ mod cells;
 mod columns;
 mod lines;
 
+use std::borrow::Cow;
+
 use anyhow::{Context, Result, bail, ensure};
 
 use super::source::Bytes;
@@ -29,9 +31,8 @@ impl TextReader {
             require_blank(&mut lines, 1).context("line 1")?;
             bail!("empty: expected a header or a row of numbers");
         };
-        let first = cells_of(lines.line(line), delimiter).context("line 1")?;
+        let first = first_cells(lines.line(line), delimiter).context("line 1")?;
         let columns = Columns::new(first, options.label.as_deref())?;
-        require_channels(columns.channels() as u64).context("line 1")?;
         if columns.names.is_some() {
             lines.skip(line.whole);
         }
@@ -65,8 +66,10 @@ impl TextReader {
     }
 
     fn parse(&self, text: &str, rows: &mut Rows) -> Result<()> {
+        let expected = self.columns.count;
         let mut came = 0;
         for cell in Cells::new(text, self.delimiter) {
+            ensure!(came < expected, "expected {expected} cells, came more: column {came} is one too many");
             let cell = cell.map_err(|Unclosed| self.unclosed(came))?;
             if Some(came) == self.columns.label {
                 rows.labels.push(cell.into_owned());
@@ -75,16 +78,8 @@ impl TextReader {
             }
             came += 1;
         }
-        let expected = self.columns.count;
-        ensure!(
-            came >= expected,
-            "expected {expected} cells, came {came}: {} is missing",
-            self.columns.in_words(came)
-        );
-        ensure!(
-            came <= expected,
-            "expected {expected} cells, came {came}: column {expected} is one too many"
-        );
+        let missing = || self.columns.in_words(came);
+        ensure!(came == expected, "expected {expected} cells, came {came}: {} is missing", missing());
         Ok(())
     }
 
@@ -111,11 +106,14 @@ fn text(bytes: &[u8]) -> Result<&str> {
     })
 }
 
-fn cells_of(line: &[u8], delimiter: char) -> Result<Vec<String>> {
-    let cells = Cells::new(text(line)?, delimiter).enumerate();
-    cells
-        .map(|(column, cell)| cell.map(Into::into).map_err(|Unclosed| unclosed(&format!("column {column}"))))
-        .collect()
+/// The cells of the first line, counted before they are kept.
+fn first_cells(line: &[u8], delimiter: char) -> Result<Vec<String>> {
+    let cells = Cells::new(text(line)?, delimiter);
+    require_channels(cells.clone().count() as u64)?;
+    let kept = |(column, cell): (usize, Result<Cow<str>, Unclosed>)| {
+        cell.map(Cow::into_owned).map_err(|Unclosed| unclosed(&format!("column {column}")))
+    };
+    cells.enumerate().map(kept).collect()
 }
 
 fn is_blank(line: &[u8]) -> bool {

@@ -37,8 +37,8 @@ struct Edf {
     data: Vec<Vec<i32>>,
 }
 
-fn field(text: impl ToString, width: usize) -> Vec<u8> {
-    format!("{:<width$}", text.to_string()).into_bytes()
+fn field(text: &str, width: usize) -> Vec<u8> {
+    format!("{text:<width$}").into_bytes()
 }
 
 impl Edf {
@@ -61,13 +61,13 @@ impl Edf {
         for (text, width) in [("X X X X", 80), ("Startdate X X X X", 80), ("01.01.26", 8), ("00.00.00", 8)] {
             bytes.extend(field(text, width));
         }
-        bytes.extend(field(256 * (count + 1), 8));
+        bytes.extend(field(&(256 * (count + 1)).to_string(), 8));
         for (text, width) in [(self.reserved, 44), (self.records, 8), (self.duration, 8)] {
             bytes.extend(field(text, width));
         }
-        bytes.extend(field(count, 4));
+        bytes.extend(field(&count.to_string(), 4));
         let mut all = |text: &dyn Fn(&Signal) -> String, width| {
-            self.signals.iter().for_each(|signal| bytes.extend(field(text(signal), width)));
+            self.signals.iter().for_each(|signal| bytes.extend(field(&text(signal), width)));
         };
         all(&|signal| signal.label.into(), 16);
         all(&|_| "AgAgCl".into(), 80);

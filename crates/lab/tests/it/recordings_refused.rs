@@ -107,7 +107,7 @@ fn an_array_that_is_cut_short_or_too_long_is_refused() {
 fn an_array_that_promises_much_takes_no_memory() {
     for fortran_order in [false, true] {
         for shape in [vec![usize::MAX, 3], vec![usize::MAX / 8, 65_536]] {
-            let boast = Npy { shape, fortran_order, ..array() };
+            let boast = Npy { fortran_order, shape, ..array() };
             require(&refusal("boast.npy", boast.bytes(), &ReadOptions::default()), &["cut short"]);
         }
     }
@@ -147,7 +147,7 @@ fn a_line_that_does_not_fit_is_named_with_its_column() {
     let said = refusal("short.csv", "a,b,c\n1,2,3\n4,5\n", &default);
     require(&said, &["line 3, at byte 12: expected 3 cells, came 2: column 2 (\"c\") is missing"]);
     let said = refusal("long.csv", "1,2\r\n3,4\r\n5,6\r\n7,8,9\r\n", &default);
-    require(&said, &["line 4, at byte 15: expected 2 cells, came 3: column 2 is one too many"]);
+    require(&said, &["line 4, at byte 15: expected 2 cells, came more: column 2 is one too many"]);
     let said = refusal("word.tsv", "left\tright\n1\t2\n3\tfour\n", &default);
     require(&said, &["line 3, at byte 15: column 1 (\"right\"): expected a number, came \"four\""]);
     let said = refusal("again.csv", "a,b\n1,2\n3,4\na,b\n5,6\n", &default);
@@ -161,6 +161,8 @@ fn a_line_that_does_not_fit_is_named_with_its_column() {
     require(&said, &["line 2", "column 1 (\"b\")", "quotation mark", "same line"]);
     let said = refusal("utf16.csv", b"\xff\xfe1\x00,\x002\x00", &default);
     require(&said, &["line 1", "UTF-8"]);
+    let said = refusal("wide.csv", "1,".repeat(70_000), &default);
+    require(&said, &["line 1", "expected 1 to 65536 channels, came 70001"]);
     let said = refusal("latin.csv", b"a,s\n1,x\n2,\xe9t\xe9\n", &label("s"));
     require(&said, &["line 3", "UTF-8", "after 2 of its bytes"]);
     let said = refusal("label.csv", "s\nrest\n", &label("s"));
@@ -235,6 +237,8 @@ fn options_that_make_no_sense_are_wrong_usage_and_named() {
     let stdin = open(&"-".parse::<Source>().expect("a source"), &default()).err().expect("no format");
     assert!(stdin.is::<Usage>());
     require(&stdin.to_string(), &["--format: expected for standard input"]);
+    let missing = open_file(&Bench::new().path("missing.raw"), &default()).err().expect("two faults");
+    assert!(missing.is::<Usage>(), "what was asked for is looked at before the file: {missing:#}");
     let twice = open_file(&Bench::new().write("a.csv", "a,s,s\n"), &label("s")).err().expect("two");
     require(&format!("{twice:#}"), &["--label s: columns 1 and 2 both"]);
 }
@@ -284,5 +288,20 @@ fn a_full_disk_is_an_error() {
         let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         assert_eq!(kind, Some(ErrorKind::StorageFull), "{error:#}");
         require(&format!("{error:#}"), &["cannot be written"]);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_closed_pipe_can_be_told_from_other_errors() {
+    for format in [Format::Raw, Format::Csv] {
+        let (reading, writing) = std::io::pipe().expect("a pipe");
+        let pipe = File::from(std::os::fd::OwnedFd::from(writing));
+        let mut writer = writer(Sink::File(pipe), &shape(format, SampleType::Int16, 1)).expect("a writer");
+        drop(reading);
+        let rows = Rows { values: vec![1.0], labels: Vec::new() };
+        let error = writer.write(&rows).and_then(|()| writer.flush()).expect_err("a closed pipe");
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        assert_eq!(kind, Some(ErrorKind::BrokenPipe), "{error:#}");
     }
 }
