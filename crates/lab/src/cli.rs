@@ -2,6 +2,7 @@
 
 mod contexts;
 mod fit;
+mod inspect;
 mod progress;
 mod reproduce;
 mod settings;
@@ -31,7 +32,8 @@ enum Verb {
     Reproduce(reproduce::Reproduce),
     Fit(Box<fit::Fit>),
     Whiten(Box<whiten::Whiten>),
-    Contexts(contexts::Contexts),
+    Inspect(Box<inspect::Inspect>),
+    Contexts(Box<contexts::Contexts>),
     /// Print a completion script for a shell
     ///
     /// For example `leukos completions bash > ~/.local/share/bash-completion/completions/leukos`.
@@ -80,6 +82,7 @@ pub fn run() -> ExitCode {
         Verb::Reproduce(verb) => verb.run(),
         Verb::Fit(verb) => verb.run(),
         Verb::Whiten(verb) => verb.run(),
+        Verb::Inspect(verb) => verb.run(),
         Verb::Contexts(verb) => verb.run(),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -38,16 +38,23 @@ pub struct Making {
     pub sampling: Sampling,
     /// The seed of the random numbers.
     pub seed: u64,
+    /// Which covariances are kept.
+    pub filter: Filter,
+}
+
+/// Which covariances are kept, and how large they become.
+#[derive(Clone, Copy, Debug)]
+pub struct Filter {
     /// The condition number below which a context is kept; infinite for any covariance that is not singular.
     pub condition: f64,
     /// What becomes of the scale of a covariance.
     pub scaling: Scaling,
 }
 
-/// An image and what became of it.
+/// An image, or a part of a recording, and what became of it.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// The file's name.
+    /// The file's name, or that of the context.
     pub name: String,
     /// A context, or the reason why there is none.
     pub outcome: Result<Context, Reason>,
@@ -60,8 +67,8 @@ pub struct Context {
     pub covariance: Matrix,
     /// Its extreme eigenvalues before it was scaled.
     pub spectrum: Spectrum,
-    /// The image, small.
-    pub thumbnail: Thumbnail,
+    /// The image, small; none of a recording.
+    pub thumbnail: Option<Thumbnail>,
 }
 
 /// Why an image gave no context.
@@ -138,11 +145,22 @@ impl Making {
         let watch =
             || if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let sampled = patch_covariance(image, self.patch, self.sampling, rng, watch);
-        let mut covariance = sampled.map_err(|missing| match missing {
+        let covariance = sampled.map_err(|missing| match missing {
             NoCovariance::TooSmall => Reason::TooSmall { width: image.width(), height: image.height() },
             NoCovariance::BrokenOff => Reason::Unusable("broken off".into()),
             NoCovariance::Unusable(error) => Reason::Unusable(error.to_string()),
         })?;
+        let context = self.filter.apply(covariance)?;
+        Ok(Context { thumbnail: Some(Thumbnail::of(image)), ..context })
+    }
+}
+
+impl Filter {
+    /// Keeps a covariance, scaled, or says why not.
+    ///
+    /// # Errors
+    /// When it is constant, its condition number is too high, or a number is not finite.
+    pub fn apply(&self, mut covariance: Matrix) -> Result<Context, Reason> {
         let spectrum = Spectrum::of(&covariance).map_err(|error| Reason::Unusable(error.to_string()))?;
         if !(spectrum.most > 0.0) {
             return Err(Reason::Constant);
@@ -151,6 +169,6 @@ impl Making {
             return Err(Reason::Condition(spectrum.condition()));
         }
         self.scaling.apply(&mut covariance, spectrum);
-        Ok(Context { covariance, spectrum, thumbnail: Thumbnail::of(image) })
+        Ok(Context { covariance, spectrum, thumbnail: None })
     }
 }

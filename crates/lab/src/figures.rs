@@ -1,7 +1,8 @@
 //! Draws the paper's figures from what a run has written down; nothing here computes dynamics.
 //!
 //! Each figure has a file that lays out its panels. `canvas` writes SVG, `lettering` sets symbols, `style` has the
-//! palette, `axes` and `marks` draw plots, and the rest are shapes that several figures share.
+//! palette, `axes` and `marks` draw plots, and the rest are shapes that several figures share. `inspection` draws what models do
+//! with recordings.
 
 mod ablation;
 mod axes;
@@ -16,10 +17,12 @@ mod ellipse;
 mod filters;
 mod frequency;
 mod geometry;
+mod inspection;
 mod interneurons;
 mod leak;
 mod lettering;
 mod marks;
+mod matrices;
 mod natural;
 mod one_dimensional;
 mod pair;
@@ -35,6 +38,7 @@ use anyhow::Result;
 use canvas::Canvas;
 pub use canvas::escape;
 pub use contexts::{ContextsPicture, ShownContext};
+pub use inspection::{draw_adaptation, draw_model, picture_path, write_picture};
 pub use style::Style;
 
 use crate::data::write_atomically;

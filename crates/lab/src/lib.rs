@@ -1,9 +1,10 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
-//! [`cli`] has a file for each verb, and [`usage`] is its error for wrong usage; [`data`] reads and writes, [`contexts`] makes covariances of images and
-//! recordings, [`recording`] knows their formats, [`fitting`] makes models of them and [`whitening`] whitens them;
-//! [`experiment`] turns a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws
-//! them, and [`report`] sets them beside what others found ([`references`]).
+//! [`cli`] has a file for each verb, and [`usage`] is its error for wrong usage; [`data`] reads and writes,
+//! [`contexts`] makes covariances of images and recordings, [`recording`] knows their formats, [`fitting`] makes models
+//! of them, [`whitening`] whitens them and [`inspection`] looks into both ([`channels`], [`words`]); [`experiment`] turns
+//! a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets
+//! them beside what others found ([`references`]).
 
 pub mod channels;
 pub mod cli;
@@ -13,6 +14,7 @@ pub mod experiment;
 pub mod figures;
 pub mod findings;
 pub mod fitting;
+pub mod inspection;
 pub mod recording;
 pub mod references;
 pub mod report;

@@ -6,8 +6,8 @@ pub fn short(x: f64) -> String {
         size if size.is_infinite() => "infinite".into(),
         0.0 => "0".into(),
         size if (0.001..10_000.0).contains(&size) => {
-            let digits = (2.0 - size.log10().floor()).max(0.0);
-            format!("{x:.*}", [0, 1, 2, 3, 4, 5][(digits as usize).min(5)])
+            let decimals = [0.01, 0.1, 1.0, 10.0, 100.0].iter().filter(|&&power| size < power).count();
+            format!("{x:.decimals$}")
         }
         _ => format!("{x:.2e}"),
     }

@@ -1,6 +1,7 @@
 //! Makes covariances, one for each context: `leukos contexts`.
 
 mod flags;
+mod recordings;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -11,33 +12,43 @@ use leukos::contexts::{Contexts as Stack, Fields, Patch, Synthetic, stream};
 
 use flags::{Choice, Condition, Norm, Shape, npy_path};
 
+use super::fit::Segments;
 use super::progress::Shown;
+use super::settings::Reading;
 use super::{End, Usage, jobs, stop_on_interrupt};
 use crate::contexts::{
-    Made, Making, Scaling, Spectrum, Workshop, left_out, listing, make_contexts, some_names,
+    Filter, Made, Making, Scaling, Spectrum, Workshop, left_out, listing, make_contexts, some_names,
 };
 use crate::data::{Folder, Sampling, read_folder, stack_bytes, write_atomically};
 use crate::experiment::Outlook;
 use crate::figures::{ContextsPicture, ShownContext};
 
-/// Make covariances, one for each context, from images or from a generator
+/// Make covariances, one for each context, from images, a recording or a generator
 ///
 /// From a folder: each image is a context, whose patches are sampled and whose covariance about their mean is taken.
 /// Photographs (PNG, JPEG, TIFF, WebP) are turned upright, taken for sRGB whatever their colour profile says, and
 /// made linear in light; colours count by their luminance (Rec. 709). An image with transparent pixels is left out.
 /// Van Hateren's images (.imc, .iml) are linear already. Other files, hidden ones and folders inside it are ignored.
 ///
+/// From a recording (CSV, TSV, .npy, EDF, BDF, raw, or `-` for standard input): each label of the column --label is a
+/// context, or each --segment of so many samples; its covariance is about its own mean.
+///
 /// Written are COVS.npy for `leukos reproduce natural --contexts COVS.npy`, COVS.csv with what became of
-/// each image, and a picture of the contexts (COVS.svg and COVS.png). Nothing is written when it is interrupted.
+/// each image or context, and a picture of the contexts (COVS.svg and COVS.png). Nothing is written when it is interrupted.
 ///
 /// Neighbouring pixels of photographs are so alike that hardly any covariance is well-conditioned. Pixels 16 to 32
 /// apart and a filter of the condition number give contexts like those of the paper, which took neighbouring pixels
 /// of the 56 of 4167 van Hateren images with one below 20 (--spacing 1). Where that keeps too few, try
 /// `--condition 200`: what made Fig. 4 copes with it, but Algorithm 2 at the paper's rates needs one below 40.
+///
+/// Examples:
+///   leukos contexts photos --out covs.npy --condition 200
+///   leukos contexts day.csv --label state --out covs.npy
+///   leukos contexts eeg.edf --segment 30s --condition 1000 --out covs.npy
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Contexts {
-    /// A folder of images; or `fields` for the generator of 1/f fields, which behaves like natural images;
+    /// A folder of images; or a recording; or `fields` for the generator of 1/f fields, which behaves like natural images;
     /// or `synthetic` for the paper's contexts of two neurons (a folder of such a name is ./fields)
     source: PathBuf,
     /// Where the covariances go: float64 of shape (contexts, N, N)
@@ -62,10 +73,12 @@ pub struct Contexts {
     /// How many contexts to generate [default: 56 fields, 64 synthetic ones]
     #[arg(long, value_name = "C")]
     count: Option<NonZeroUsize>,
-    /// Keep contexts with a condition number below this; `none` keeps all that are not singular [default: 20]
+    /// Keep contexts with a condition number below this; `none` keeps all that are not singular [default: 20; none for
+    /// recordings]
     #[arg(long, value_name = "X|none", allow_negative_numbers = true)]
     condition: Option<Condition>,
-    /// Scale each covariance so that this is its largest eigenvalue; `none` keeps the units of the image [default: 10]
+    /// Scale each covariance so that this is its largest eigenvalue; `none` keeps the units of the image or recording
+    /// [default: 10; none for recordings]
     #[arg(long, value_name = "X|none", allow_negative_numbers = true)]
     norm: Option<Norm>,
     /// The seed that all random numbers come from
@@ -77,11 +90,16 @@ pub struct Contexts {
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    segments: Segments,
+    #[command(flatten)]
+    reading: Reading,
 }
 
 /// Where contexts come from.
 enum Source {
     Folder,
+    Recording,
     Fields,
     Synthetic,
 }
@@ -92,6 +110,7 @@ impl Contexts {
         self.refuse_foreign_flags(&source)?;
         match source {
             Source::Folder => self.of_images(),
+            Source::Recording => self.of_recording(),
             Source::Fields => self.generate_fields(),
             Source::Synthetic => self.generate_synthetic(),
         }
@@ -101,6 +120,8 @@ impl Contexts {
         match self.source.to_str() {
             Some("fields") => Source::Fields,
             Some("synthetic") => Source::Synthetic,
+            Some("-") => Source::Recording,
+            _ if self.source.is_file() => Source::Recording,
             _ => Source::Folder,
         }
     }
@@ -116,10 +137,15 @@ impl Contexts {
             ("--jobs", self.jobs.is_some()),
         ];
         let count = [("--count", self.count.is_some())];
+        let recording = [
+            ("--segment", self.segments != Segments::default()),
+            ("--label, --format, --channels, --dtype, --sample-rate", self.reading != Reading::default()),
+        ];
         let foreign: Vec<(&str, bool)> = match source {
-            Source::Folder => count.to_vec(),
-            Source::Fields => images.to_vec(),
-            Source::Synthetic => [&patch[..], &filter, &images].concat(),
+            Source::Folder => [&count[..], &recording].concat(),
+            Source::Recording => [&count[..], &patch, &images].concat(),
+            Source::Fields => [&images[..], &recording].concat(),
+            Source::Synthetic => [&patch[..], &filter, &images, &recording].concat(),
         };
         match foreign.iter().find(|(_, given)| *given) {
             Some((flag, _)) => {
@@ -135,8 +161,10 @@ impl Contexts {
             patch: self.patch(16),
             sampling: self.sampling()?,
             seed: self.seed,
-            condition: self.condition(),
-            scaling: self.norm.map_or(Scaling::Norm(10.0), |norm| norm.0),
+            filter: Filter {
+                condition: self.condition(),
+                scaling: self.norm.map_or(Scaling::Norm(10.0), |norm| norm.0),
+            },
         };
         let folder = read_folder(&self.source)?;
         self.refuse_own_folder()?;
@@ -146,11 +174,16 @@ impl Contexts {
             outlook.say("interrupted: nothing was written");
             return Ok(End::Interrupted);
         };
-        self.report(&folder, &all, &outlook)?;
-        let shown = shown_images(&all);
+        self.report_images(&folder, &all, &outlook)?;
+        self.write_made(&all, &in_words(making.patch), &outlook)
+    }
+
+    /// Writes those that gave a context, and a table of all.
+    fn write_made(&self, all: &[Made], caption: &str, outlook: &dyn Outlook) -> Result<End> {
+        let shown = shown_contexts(all);
         let stack = Stack::new(shown.iter().map(|context| context.covariance.clone()).collect())?;
-        write_atomically(&self.out.with_extension("csv"), listing(&all).as_bytes())?;
-        self.write(&stack, &ContextsPicture::draw(&shown, &in_words(making.patch))?, &outlook)
+        write_atomically(&self.out.with_extension("csv"), listing(all).as_bytes())?;
+        self.write(&stack, &ContextsPicture::draw(&shown, caption)?, outlook)
     }
 
     /// The picture of the contexts would be an image of the folder for the next call.
@@ -167,7 +200,7 @@ impl Contexts {
     }
 
     /// Says what became of the folder's files; fails where no context is left.
-    fn report(&self, folder: &Folder, all: &[Made], outlook: &dyn Outlook) -> Result<()> {
+    fn report_images(&self, folder: &Folder, all: &[Made], outlook: &dyn Outlook) -> Result<()> {
         let mut lines = left_out(all, self.condition());
         if !folder.others.is_empty() {
             let (count, names) = (folder.others.len(), some_names(&folder.others));
@@ -268,13 +301,13 @@ fn in_words(patch: Patch) -> String {
     format!("patches of {width} × {height} pixels, {apart}")
 }
 
-/// The images that gave a context.
-fn shown_images(all: &[Made]) -> Vec<ShownContext<'_>> {
+/// The images, or parts of a recording, that gave a context.
+fn shown_contexts(all: &[Made]) -> Vec<ShownContext<'_>> {
     let kept = all.iter().filter_map(|made| Some((&made.name, made.outcome.as_ref().ok()?)));
     kept.map(|(name, context)| ShownContext {
         name: name.clone(),
         note: condition_note(context.spectrum),
-        thumbnail: Some(&context.thumbnail),
+        thumbnail: context.thumbnail.as_ref(),
         covariance: &context.covariance,
     })
     .collect()

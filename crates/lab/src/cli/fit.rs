@@ -1,7 +1,6 @@
 //! Fits a model to recordings or covariances: `leukos fit`.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -9,7 +8,7 @@ use leukos::{Model, Moments, TrainingSynapses};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use super::progress::Shown;
+use super::progress::{Shown, Watch};
 use super::settings::{Config, Reading, Settings, Start, Time, whole_samples};
 use super::{End, stop_on_interrupt};
 use crate::contexts::{Division, Recordings, Sums};
@@ -69,7 +68,7 @@ pub struct Segments {
     /// Make a context of each so many samples, or of each such time (60s), of a recording; what is left at its end is
     /// one of its own if it has half that length, and else belongs to the one before
     #[arg(long, value_name = "TIME", conflicts_with = "label")]
-    segment: Option<Time>,
+    pub segment: Option<Time>,
 }
 
 impl Segments {
@@ -106,27 +105,20 @@ struct Evidence {
     samples: Option<Samples>,
 }
 
-/// Who is told how far it has come, and who may end it.
-struct Watch<'a> {
-    outlook: &'a dyn Outlook,
-    stop: &'a AtomicBool,
-}
-
 impl Fit {
     pub fn run(self) -> Result<End> {
         self.require_new_output()?;
         let asked = self.asked()?;
         let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
         let watch = Watch { outlook: &outlook, stop: &stop };
-        match self.fit(&asked, &watch)? {
-            Some(()) => Ok(End::Done),
-            None => {
-                outlook.say("interrupted: nothing was written");
-                Ok(End::Interrupted)
-            }
+        if self.fit(&asked, &watch)?.is_none() {
+            outlook.say("interrupted: nothing was written");
+            return Ok(End::Interrupted);
         }
+        Ok(End::Done)
     }
 
+    /// `None` when it was stopped.
     fn fit(&self, asked: &Asked, watch: &Watch<'_>) -> Result<Option<()>> {
         let evidence = match &self.inputs[..] {
             [Source::File(path)] if is_stack(path) => Some(asked.stack(path)?),

@@ -2,11 +2,13 @@
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::experiment::Outlook;
+use crate::recording::Source;
 
 /// How often plain lines are printed.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -24,6 +26,24 @@ pub struct Lines {
     last: Instant,
     done: u64,
     total: u64,
+}
+
+/// Who is told how far the work has come, and who may end it.
+pub struct Watch<'a> {
+    pub outlook: &'a dyn Outlook,
+    /// Set from outside to end the work early.
+    pub stop: &'a AtomicBool,
+}
+
+impl Watch<'_> {
+    /// Says that all bytes of a recording will be read.
+    pub fn begin(&self, source: &Source) {
+        self.outlook.begin(source.size().unwrap_or(0));
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 impl Shown {

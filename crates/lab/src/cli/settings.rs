@@ -148,7 +148,7 @@ impl Settings {
             patience: span(&self.patience),
             leak: self.leak.unwrap_or(usual.leak),
         };
-        settings.validate().map_err(as_flag)?;
+        settings.validate().map_err(|error| as_flag(&error))?;
         Ok(settings)
     }
 }
@@ -187,7 +187,7 @@ pub fn whole_samples(flag: &str, time: Time, sample_rate: Option<f64>) -> Result
 }
 
 /// What core says of an argument, with the argument spelt as a flag.
-fn as_flag(error: leukos::Error) -> Usage {
+fn as_flag(error: &leukos::Error) -> Usage {
     let text = error.to_string();
     Usage(match text.split_once(": ") {
         Some((argument, rest)) => format!("--{}: {rest}", argument.replace('_', "-")),

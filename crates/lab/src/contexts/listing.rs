@@ -66,7 +66,7 @@ pub fn left_out(all: &[Made], limit: f64) -> Vec<String> {
         ));
     }
     lines.extend(line(
-        "singular: patches do not vary in every direction",
+        "singular: samples do not vary in every direction",
         names(|why| *why == Reason::Condition(f64::INFINITY)),
     ));
     lines.extend(line("too small for the patch", names(|why| matches!(why, Reason::TooSmall { .. }))));

@@ -61,7 +61,7 @@ impl Recordings {
             opened.push((name, reader));
         }
         let layout = whole.context("expected at least one recording")?;
-        Ok(Self { opened, layout, bytes: sources.iter().map(size).sum() })
+        Ok(Self { opened, layout, bytes: sources.iter().map(Source::size).sum() })
     }
 
     /// Reads them all and sums them up. `false` when it was stopped before the end.
@@ -117,10 +117,4 @@ fn name(source: &Source) -> String {
         Source::File(path) => path.display().to_string(),
         Source::Stdin => "standard input".into(),
     }
-}
-
-/// The bytes of a file; none where it is a pipe.
-fn size(source: &Source) -> Option<u64> {
-    let Source::File(path) = source else { return None };
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
 }

@@ -8,7 +8,7 @@ use leukos::Matrix;
 use super::axes::SMALL;
 use super::canvas::{Canvas, Frame, Paint, Text};
 use super::filters::colour_bar;
-use super::lettering::{literal, width};
+use super::lettering::{literal, shortened};
 use super::png::Renderer;
 use super::raster;
 use super::style::Style;
@@ -87,7 +87,7 @@ impl ContextsPicture {
 /// One context: its name, its image in so much room, its covariance and a note, one below the other.
 fn draw_context(canvas: &mut Canvas, frame: Frame, context: &ShownContext<'_>, room: f64) -> Result<()> {
     let (middle, side) = (frame.centre().0, frame.width);
-    let name = literal(&shortened(&context.name, side));
+    let name = literal(&shortened(&context.name, SMALL, side));
     let photograph = context
         .thumbnail
         .map(|thumbnail| Ok::<_, anyhow::Error>((thumbnail, raster::photograph(thumbnail)?)));
@@ -107,17 +107,4 @@ fn draw_context(canvas: &mut Canvas, frame: Frame, context: &ShownContext<'_>, r
         canvas.text((middle, square.bottom() + 12.0), &note);
     });
     Ok(())
-}
-
-/// As much of a name as fits, with an ellipsis in place of its middle.
-fn shortened(name: &str, room: f64) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    let with = |kept: usize| -> String {
-        let (head, tail) = (kept.div_ceil(2), kept / 2);
-        letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
-    };
-    if width(&literal(name), SMALL) <= room {
-        return name.to_owned();
-    }
-    (0..letters.len()).rev().map(with).find(|name| width(&literal(name), SMALL) <= room).unwrap_or_default()
 }

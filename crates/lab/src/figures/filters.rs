@@ -2,7 +2,7 @@
 
 use super::axes::SMALL;
 use super::canvas::{Canvas, Frame, Paint, Text};
-use super::lettering::number;
+use super::lettering::compact;
 use super::style::Style;
 
 /// The largest size of any entry.
@@ -71,6 +71,6 @@ pub fn colour_bar(canvas: &mut Canvas, frame: Frame, limit: f64) {
     image(canvas, frame, &[column], 1.0);
     for (share, value) in [(0.0, limit), (0.5, 0.0), (1.0, -limit)] {
         let y = frame.y + share * frame.height + 3.6;
-        canvas.text((frame.right() + 4.0, y), &Text::new(number(value), SMALL));
+        canvas.text((frame.right() + 4.0, y), &Text::new(compact(value), SMALL));
     }
 }

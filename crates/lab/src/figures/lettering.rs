@@ -100,6 +100,19 @@ pub fn width(markup: &str, size: f64) -> f64 {
     runs(markup).iter().map(|run| run_width(run) * run.size(size)).sum()
 }
 
+/// As much of a plain text as fits, with an ellipsis in place of its middle.
+pub fn shortened(text: &str, size: f64, room: f64) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let with = |kept: usize| -> String {
+        let (head, tail) = (kept.div_ceil(2), kept / 2);
+        letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+    };
+    if width(&literal(text), size) <= room {
+        return text.to_owned();
+    }
+    (0..letters.len()).rev().map(with).find(|text| width(&literal(text), size) <= room).unwrap_or_default()
+}
+
 fn run_width(run: &Run) -> f64 {
     static FONTS: OnceLock<[Option<FontRef<'static>>; 4]> = OnceLock::new();
     let fonts = FONTS.get_or_init(|| FACES.map(|face| FontRef::new(face()).ok()));
@@ -118,6 +131,18 @@ pub fn number(x: f64) -> String {
     let rounded = format!("{x:.6}");
     let short = rounded.trim_end_matches('0').trim_end_matches('.');
     if short == "-0" { "0".to_owned() } else { short.replace('-', "−") }
+}
+
+/// A number with two digits, and a power of ten where it is very large or small.
+pub fn compact(x: f64) -> String {
+    let size = x.abs();
+    if x == 0.0 || (0.01..10_000.0).contains(&size) {
+        let decimals = [1.0, 10.0].iter().filter(|&&power| size < power).count();
+        return number(format!("{x:.decimals$}").parse().unwrap_or(x));
+    }
+    let exponent = size.log10().floor();
+    let mantissa = x / 10_f64.powf(exponent);
+    format!("{}·{}", number((10.0 * mantissa).round() / 10.0), power_of_ten(exponent as i32))
 }
 
 /// A power of ten.

@@ -112,6 +112,11 @@ impl Entry {
         Self { paint, label: label.to_owned(), dot: true }
     }
 
+    /// How much room it takes beside others.
+    pub fn room(&self) -> f64 {
+        width(&self.label, SMALL) + 36.0
+    }
+
     /// Draws the sample and its name, from the left end at half height.
     pub fn draw(&self, canvas: &mut Canvas, (x, y): Point) {
         if self.dot {

@@ -36,6 +36,12 @@ impl fmt::Display for Source {
 }
 
 impl Source {
+    /// How many bytes it has; none where it is a pipe.
+    pub fn size(&self) -> Option<u64> {
+        let Self::File(path) = self else { return None };
+        std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
+    }
+
     pub(super) fn bytes(&self) -> Result<Bytes> {
         let Self::File(path) = self else { return Ok(Bytes::of_pipe(io::stdin().lock())) };
         let file = File::open(path).context("the file cannot be read")?;

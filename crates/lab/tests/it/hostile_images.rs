@@ -78,7 +78,7 @@ fn every_image_that_gives_no_context_is_named_with_its_reason() {
     let said = stderr(&output);
     for part in [
         "1 of 11 images kept",
-        "1 singular: patches do not vary in every direction (stripes.png)",
+        "1 singular: samples do not vary in every direction (stripes.png)",
         "1 too small for the patch (tiny.png)",
         "1 constant (flat.png)",
         "ghost.png: expected opaque pixels",

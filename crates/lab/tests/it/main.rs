@@ -3,7 +3,9 @@
 mod bench;
 mod contexts;
 mod figures;
+mod fit;
 mod hostile_images;
+mod inspect;
 mod interruption;
 mod photographs;
 mod recordings;

@@ -1,0 +1,61 @@
+//! Makes contexts of a recording, by labels or by segments.
+
+use anyhow::{Result, bail};
+
+use super::Contexts;
+use crate::cli::progress::Shown;
+use crate::cli::{End, stop_on_interrupt};
+use crate::contexts::{Division, Filter, Made, Reason, Recordings, Scaling, Sums, left_out};
+use crate::experiment::Outlook;
+use crate::recording::Source;
+use crate::usage::Usage;
+
+impl Contexts {
+    pub(super) fn of_recording(&self) -> Result<End> {
+        let source: Source =
+            if self.source.as_os_str() == "-" { Source::Stdin } else { Source::File(self.source.clone()) };
+        let recordings = Recordings::open(&[source], &self.reading.options())?;
+        let (channels, sample_rate) = (recordings.layout.channels, recordings.layout.sample_rate);
+        let division = self.segments.division(&self.reading, sample_rate)?;
+        if division == Division::Files {
+            let complaint = "--label or --segment: expected for a recording, to divide it into contexts";
+            return Err(Usage(complaint.into()).into());
+        }
+        let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
+        let mut sums = Sums::new(channels, division, None);
+        if !recordings.read_into(&mut sums, &outlook, &stop)? {
+            outlook.say("interrupted: nothing was written");
+            return Ok(End::Interrupted);
+        }
+        let (bad, unlabelled) = (sums.bad, sums.unlabelled);
+        let all = self.made(sums)?;
+        let kept = all.iter().filter(|made| made.outcome.is_ok()).count();
+        let lines = left_out(&all, self.filter_of_recording().condition);
+        if kept == 0 {
+            let (source, contexts, why) = (self.source.display(), all.len(), lines.join("; "));
+            bail!("recording {source}: expected contexts to keep, but none of {contexts} is: {why}");
+        }
+        outlook.say(&format!("{kept} of {} contexts kept", all.len()));
+        lines.iter().for_each(|line| outlook.say(&format!("  left out: {line}")));
+        if bad + unlabelled > 0 {
+            outlook.say(&format!("  rows left out: {bad} bad, {unlabelled} without a label"));
+        }
+        self.write_made(&all, &format!("a recording of {channels} channels"), &outlook)
+    }
+
+    fn made(&self, sums: Sums) -> Result<Vec<Made>> {
+        let filter = self.filter_of_recording();
+        let made = |(name, moments): (String, leukos::Moments)| {
+            let covariance = moments.covariance().map_err(|error| Reason::Unusable(error.to_string()));
+            Made { name, outcome: covariance.and_then(|covariance| filter.apply(covariance)) }
+        };
+        Ok(sums.finish()?.into_iter().map(made).collect())
+    }
+
+    fn filter_of_recording(&self) -> Filter {
+        Filter {
+            condition: self.condition.map_or(f64::INFINITY, |condition| condition.0),
+            scaling: self.norm.map_or(Scaling::AsMeasured, |norm| norm.0),
+        }
+    }
+}

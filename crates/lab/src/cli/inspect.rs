@@ -1,0 +1,177 @@
+//! Looks into models and recordings: `leukos inspect`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use leukos::{BadSamples, Model, Precision};
+use serde_json::{Value, json};
+
+use super::progress::{Shown, Watch};
+use super::settings::Reading;
+use super::{End, print, stop_on_interrupt};
+use crate::data::{is_model, is_stack};
+use crate::experiment::Outlook;
+use crate::figures::{draw_adaptation, draw_model, picture_path, write_picture};
+use crate::inspection::{Adaptation, Lines, ModelReport, RecordingReport, Survey};
+use crate::recording::{Reader, Rows, Source, open};
+use crate::usage::Usage;
+
+/// Say what is in a model or in a recording, in words and with a picture
+///
+/// Of a model: its channels, how it adapts, what it has seen and how it is doing. Of a recording: format, rows, mean,
+/// standard deviation, range and bad numbers of each channel, the condition number, channels that are dead or repeat
+/// another, and what to mind when a whitener is fitted to it.
+///
+/// --picture draws a model: its synapses, its gains and the spread of their prior, and covariances before and after.
+/// With a model and a recording it lets the model adapt to the recording and draws what came of it; neither is changed.
+///
+/// Examples:
+///   leukos inspect day.csv --label state
+///   leukos inspect probe.raw --channels 64 --dtype int16 --sample-rate 30000
+///   leukos inspect model.safetensors --picture model.png
+///   leukos inspect model.safetensors day.csv --label state --picture adaptation.svg
+///   leukos inspect model.safetensors --json
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct Inspect {
+    /// A model, or a recording
+    #[arg(value_name = "MODEL|FILE")]
+    file: Source,
+    /// A recording for the model to adapt to
+    #[arg(value_name = "RECORDING")]
+    recording: Option<Source>,
+    /// Draw what is in it
+    #[arg(long, value_name = "FILE.png|FILE.svg", value_parser = picture_path)]
+    picture: Option<PathBuf>,
+    /// Write JSON, for machines
+    #[arg(long)]
+    json: bool,
+    /// Show all channels of a long table
+    #[arg(long)]
+    all: bool,
+    /// Show no progress
+    #[arg(long)]
+    quiet: bool,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// How many numbers are read at a time.
+const BLOCK: usize = 1 << 16;
+
+impl Inspect {
+    pub fn run(self) -> Result<End> {
+        let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
+        let watch = Watch { outlook: &outlook, stop: &stop };
+        let ended = match &self.file {
+            Source::File(path) if is_model(path) => self.inspect_model(path, &watch),
+            source => self.inspect_recording(source, &watch),
+        };
+        outlook.end();
+        if watch.stopped() {
+            outlook.say("interrupted: nothing was written");
+            return Ok(End::Interrupted);
+        }
+        ended
+    }
+
+    fn inspect_model(&self, path: &Path, watch: &Watch<'_>) -> Result<End> {
+        let model_file = || format!("model {}", path.display());
+        let bytes = std::fs::read(path).context("the file cannot be read").with_context(model_file)?;
+        let model: Model = Model::from_bytes(&bytes).with_context(model_file)?;
+        let precision = Precision::in_file(&bytes).with_context(model_file)?;
+        let Some(source) = &self.recording else {
+            if self.reading != Reading::default() {
+                return Err(Usage("flags of reading are for recordings, and there is none".into()).into());
+            }
+            if let Some(picture) = &self.picture {
+                write_picture(picture, &draw_model(&model).with_context(model_file)?)?;
+            }
+            let report = ModelReport::of(&model, precision);
+            return self.show(&report.to_string(), &report.json());
+        };
+        let Some(adaptation) = self.adapt(model, source, watch)? else { return Ok(End::Interrupted) };
+        let report = ModelReport::of(&adaptation.model, precision);
+        self.show(&report.to_string(), &report.json())
+    }
+
+    /// Lets a model adapt to a recording and draws it. `None` when it was stopped.
+    fn adapt(&self, mut model: Model, source: &Source, watch: &Watch<'_>) -> Result<Option<Adaptation>> {
+        let mut reader = open(source, &self.reading.options())?;
+        require_channels(&model, reader.as_ref(), source)?;
+        let sample_rate = reader.layout().sample_rate;
+        // Whoever looks wants to see all of it.
+        model.whitener.set_bad_samples(BadSamples::Mark);
+        watch.begin(source);
+        let mut before = 0;
+        let adaptation = Adaptation::of(model, reader.as_mut(), |byte| {
+            watch.outlook.done("adapting", byte - before);
+            before = byte;
+            !watch.stopped()
+        })
+        .with_context(|| source.to_string())?;
+        if let (Some(picture), Some(adaptation)) = (&self.picture, &adaptation) {
+            write_picture(picture, &draw_adaptation(adaptation, sample_rate)?)?;
+        }
+        Ok(adaptation)
+    }
+
+    fn inspect_recording(&self, source: &Source, watch: &Watch<'_>) -> Result<End> {
+        if let Source::File(path) = source
+            && is_stack(path)
+        {
+            let complaint =
+                "is a stack of covariances; `leukos fit` takes it, and `leukos contexts` draws such";
+            return Err(Usage(format!("{} {complaint}", path.display())).into());
+        }
+        if self.recording.is_some() || self.picture.is_some() {
+            let complaint = format!("{source}: expected a model, which --picture or a second file is about");
+            return Err(Usage(complaint).into());
+        }
+        let options = self.reading.options();
+        let (mut reader, format) = (open(source, &options)?, options.format_of(source)?.to_string());
+        let layout = reader.layout().clone();
+        let (mut survey, mut rows, mut before) = (Survey::new(&layout), Rows::default(), 0);
+        watch.begin(source);
+        loop {
+            reader.read((BLOCK / layout.channels).max(1), &mut rows)?;
+            if rows.values.is_empty() || watch.stopped() {
+                break;
+            }
+            survey.update(&rows)?;
+            let byte = reader.place().byte;
+            watch.outlook.done("reading", byte - before);
+            before = byte;
+        }
+        if watch.stopped() {
+            return Ok(End::Interrupted);
+        }
+        watch.outlook.end();
+        let report: RecordingReport = survey.finish(&layout, format).with_context(|| source.to_string())?;
+        let lines = if self.all { Lines::All } else { Lines::Ends };
+        let mut machines = serde_json::to_value(&report)?;
+        machines["kind"] = json!("recording");
+        self.show(&report.words(lines).to_string(), &machines)
+    }
+
+    fn show(&self, words: &str, machines: &Value) -> Result<End> {
+        let text = if self.json { serde_json::to_string_pretty(machines)? } else { words.to_owned() };
+        print(format!("{text}\n").as_bytes())
+    }
+}
+
+fn require_channels(model: &Model, reader: &dyn Reader, source: &Source) -> Result<()> {
+    let (expected, layout) = (model.whitener.channels(), reader.layout());
+    ensure!(
+        layout.channels == expected,
+        "{source}: expected {expected} channels as the model has, came {}",
+        layout.channels
+    );
+    if let (Some(expected), Some(names)) = (&model.channel_names, &layout.names)
+        && let Some((expected, came)) = expected.iter().zip(names).find(|(expected, came)| expected != came)
+    {
+        bail!("{source}: expected a channel named {expected:?} as in the model, came {came:?}");
+    }
+    Ok(())
+}

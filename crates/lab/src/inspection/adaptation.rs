@@ -1,0 +1,177 @@
+//! Lets a model adapt to a recording and keeps what a picture of it needs, in memory that does not grow.
+
+use anyhow::Result;
+use leukos::{FrozenWhitener, GroupedWhitener, Matrix, Model, RunningError, RunningMoments, Whitener};
+
+use crate::contexts::Spectrum;
+use crate::recording::{Reader, Rows};
+
+/// What a model did with a recording.
+pub struct Adaptation {
+    /// The covariance of the stimuli.
+    pub before: Matrix,
+    /// The covariance of the responses.
+    pub after: Matrix,
+    /// Moments of the recording, from its beginning to its end.
+    pub points: Vec<Point>,
+    /// What white responses would show as an error.
+    pub noise_floor: f64,
+    /// The model as it stands afterwards.
+    pub model: Model,
+}
+
+/// How things stood at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// How many rows came before.
+    pub row: u64,
+    /// The gains of all interneurons.
+    pub gains: Vec<f64>,
+    /// The whitening error of the latest responses; none as long as there are too few.
+    pub error: Option<f64>,
+    /// The same had the model not adapted.
+    pub frozen_error: Option<f64>,
+}
+
+/// Points are thinned out when there are more.
+const MOST_POINTS: usize = 600;
+/// Rows between two points to begin with.
+const FIRST_STRIDE: u64 = 8;
+/// An error is estimated over so many samples for each channel.
+const SAMPLES_PER_CHANNEL: f64 = 20.0;
+
+impl Adaptation {
+    /// Lets a model adapt to all of a recording; `None` when `watch`, which sees how many bytes have been read, says so.
+    ///
+    /// # Errors
+    /// When the recording cannot be read or has other channels, or the model has no scale yet.
+    pub fn of(
+        mut model: Model,
+        reader: &mut dyn Reader,
+        mut watch: impl FnMut(u64) -> bool,
+    ) -> Result<Option<Self>> {
+        let n = model.whitener.channels();
+        let (mut stimuli, mut responses) = (RunningMoments::new(n), RunningMoments::new(n));
+        let mut adapting = Meter::new(&model.whitener)?;
+        let mut frozen = Fixed { whitener: model.whitener.frozen()?, meter: Meter::new(&model.whitener)? };
+        let (mut rows, mut output, mut points) = (Rows::default(), Vec::new(), Points::default());
+        loop {
+            points.add(reader.place().row, &model.whitener, &adapting, &frozen.meter)?;
+            reader.read(points.stride as usize, &mut rows)?;
+            if !watch(reader.place().byte) {
+                return Ok(None);
+            }
+            if rows.values.is_empty() {
+                break;
+            }
+            output.resize(rows.values.len(), 0.0);
+            model.whitener.whiten(&rows.values, &mut output)?;
+            stimuli.update(&rows.values)?;
+            responses.update(&output)?;
+            adapting.update(&output);
+            frozen.update(&rows.values, &mut output)?;
+        }
+        let [before, after] = [stimuli, responses].map(|moments| moments.finish()?.covariance());
+        let noise_floor = adapting.noise_floor();
+        Ok(Some(Self { before: before?, after: after?, points: points.kept, noise_floor, model }))
+    }
+}
+
+/// A whitener that does not adapt, to compare with.
+struct Fixed {
+    whitener: FrozenWhitener,
+    meter: Meter,
+}
+
+impl Fixed {
+    fn update(&mut self, stimuli: &[f64], output: &mut [f64]) -> Result<()> {
+        self.whitener.map(stimuli, output)?;
+        self.meter.update(output);
+        Ok(())
+    }
+}
+
+struct Points {
+    kept: Vec<Point>,
+    stride: u64,
+}
+
+impl Default for Points {
+    fn default() -> Self {
+        Self { kept: Vec::new(), stride: FIRST_STRIDE }
+    }
+}
+
+impl Points {
+    fn add(&mut self, row: u64, whitener: &GroupedWhitener, adapting: &Meter, frozen: &Meter) -> Result<()> {
+        let gains = whitener.whiteners().flat_map(Whitener::gains).copied().collect();
+        self.kept.push(Point { row, gains, error: adapting.error()?, frozen_error: frozen.error()? });
+        if self.kept.len() > MOST_POINTS {
+            let mut place = 0;
+            self.kept.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.stride *= 2;
+        }
+        Ok(())
+    }
+}
+
+/// Follows the whitening error of responses, group by group.
+struct Meter {
+    channels: usize,
+    groups: Vec<(Vec<usize>, RunningError)>,
+    seen: u64,
+}
+
+impl Meter {
+    fn new(whitener: &GroupedWhitener) -> leukos::Result<Self> {
+        let group = |(channels, _): (&[usize], _)| {
+            let time_constant = SAMPLES_PER_CHANNEL * channels.len() as f64;
+            Ok((channels.to_vec(), RunningError::new(channels.len(), time_constant)?))
+        };
+        let groups = whitener.groups().map(group).collect::<leukos::Result<_>>()?;
+        Ok(Self { channels: whitener.channels(), groups, seen: 0 })
+    }
+
+    fn update(&mut self, responses: &[f64]) {
+        let mut own = Vec::new();
+        for row in responses.chunks_exact(self.channels) {
+            self.seen += 1;
+            for (channels, error) in &mut self.groups {
+                own.clear();
+                own.extend(channels.iter().map(|&channel| row[channel]));
+                // A row that was bad says nothing.
+                let _ = error.update(&own);
+            }
+        }
+    }
+
+    /// The largest error of any group, over the channels that take part.
+    fn error(&self) -> Result<Option<f64>> {
+        if (self.seen as f64) < SAMPLES_PER_CHANNEL * self.channels as f64 {
+            return Ok(None);
+        }
+        let mut largest = None;
+        for (_, running) in &self.groups {
+            let covariance = running.covariance();
+            let live: Vec<usize> =
+                (0..covariance.rows()).filter(|&i| covariance[(i, i)] > LEFT_OUT).collect();
+            let own = Matrix::from_fn(live.len(), live.len(), |i, j| covariance[(live[i], live[j])]);
+            if !live.is_empty() {
+                let Spectrum { least, most, .. } = Spectrum::of(&own)?;
+                let error = (most - 1.0).max(1.0 - least);
+                largest = Some(largest.map_or(error, |largest: f64| largest.max(error)));
+            }
+        }
+        Ok(largest)
+    }
+
+    fn noise_floor(&self) -> f64 {
+        self.groups.iter().map(|(_, running)| running.noise_floor()).fold(0.0, f64::max)
+    }
+}
+
+/// The variance of the responses of a channel that is left out, once that is some time ago.
+const LEFT_OUT: f64 = 1e-3;

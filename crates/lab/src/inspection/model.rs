@@ -1,0 +1,186 @@
+//! Says what a model is, how it adapts and what became of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use leukos::{BadSamples, Model, Precision, Span, Whitener, WhitenerSettings, WhitenerStatus};
+use serde_json::{Value, json};
+
+use crate::words::{count, short};
+
+/// What is in a model file.
+pub struct ModelReport {
+    precision: Precision,
+    channel_names: Option<Vec<String>>,
+    notes: BTreeMap<String, String>,
+    groups: Vec<GroupReport>,
+}
+
+struct GroupReport {
+    channels: Vec<usize>,
+    settings: WhitenerSettings,
+    status: WhitenerStatus,
+    gains: Vec<f64>,
+    /// Mean and standard deviation of each gain over the contexts of training.
+    prior: Option<Vec<[f64; 2]>>,
+}
+
+impl ModelReport {
+    /// Of a model that was read from a file of this precision.
+    pub fn of(model: &Model, precision: Precision) -> Self {
+        let group = |(channels, whitener): (&[usize], &Whitener)| {
+            let prior = whitener.prior().map(|prior| {
+                let spread = |i: usize| prior.covariance[(i, i)].max(0.0).sqrt();
+                prior.mean.iter().enumerate().map(|(i, &mean)| [mean, spread(i)]).collect()
+            });
+            GroupReport {
+                channels: channels.to_vec(),
+                settings: whitener.settings().clone(),
+                status: whitener.clone().status(),
+                gains: whitener.gains().to_vec(),
+                prior,
+            }
+        };
+        Self {
+            precision,
+            channel_names: model.channel_names.clone(),
+            notes: model.notes.clone(),
+            groups: model.whitener.groups().map(group).collect(),
+        }
+    }
+
+    /// The same for machines.
+    pub fn json(&self) -> Value {
+        json!({
+            "kind": "model",
+            "precision": self.precision,
+            "channels": self.groups.iter().map(|group| group.channels.len()).sum::<usize>(),
+            "channel_names": self.channel_names,
+            "notes": self.notes,
+            "groups": self.groups.iter().map(GroupReport::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl GroupReport {
+    fn json(&self) -> Value {
+        let status = &self.status;
+        json!({
+            "channels": self.channels,
+            "settings": self.settings,
+            "gains": self.gains,
+            "prior": self.prior.as_ref().map(|prior| json!({
+                "mean": prior.iter().map(|[mean, _]| mean).collect::<Vec<_>>(),
+                "sd": prior.iter().map(|[_, sd]| sd).collect::<Vec<_>>(),
+            })),
+            "status": {
+                "samples": status.samples,
+                "guard": status.guard,
+                "calibrated": status.calibrated,
+                "adapting": status.adapting,
+                "scale": status.scale,
+                "excluded": status.excluded.iter().map(|(channel, _)| self.channels[*channel]).collect::<Vec<_>>(),
+                "error": status.error,
+                "noise_floor": status.noise_floor,
+            },
+        })
+    }
+}
+
+impl fmt::Display for ModelReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let channels: usize = self.groups.iter().map(|group| group.channels.len()).sum();
+        let precision = match self.precision {
+            Precision::Single => "single",
+            Precision::Double => "double",
+        };
+        write!(f, "whitener      of {}, in {precision} precision", count(channels, "channel"))?;
+        if let Some(names) = &self.channel_names {
+            write!(f, "\nnames         {}", names.join(", "))?;
+        }
+        // Groups differ in what they have learned, and are all set alike.
+        for (i, line) in
+            self.groups.iter().take(1).flat_map(|group| describe_settings(&group.settings)).enumerate()
+        {
+            write!(f, "\n{:<13} {line}", if i == 0 { "settings" } else { "" })?;
+        }
+        for (index, group) in self.groups.iter().enumerate() {
+            if self.groups.len() > 1 {
+                let own: Vec<String> = group.channels.iter().map(ToString::to_string).collect();
+                write!(f, "\n\ngroup {index:<7} channels {}", own.join(", "))?;
+            }
+            write!(f, "\n{group}")?;
+        }
+        for (name, note) in &self.notes {
+            write!(f, "\n\n{name}:\n{}", note.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for GroupReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "interneurons  {}", self.gains.len())?;
+        let mut gains = self.gains.clone();
+        gains.sort_unstable_by(f64::total_cmp);
+        if let (Some(least), Some(most)) = (gains.first(), gains.last()) {
+            writeln!(f, "gains         {} to {}", short(*least), short(*most))?;
+        }
+        match &self.prior {
+            Some(prior) => {
+                let spread = prior.iter().map(|[_, sd]| *sd).fold(0.0, f64::max);
+                writeln!(
+                    f,
+                    "prior         from the contexts of training; gains vary by up to {} there",
+                    short(spread)
+                )?;
+            }
+            None => writeln!(f, "prior         none: fitted to one context, or not fitted")?,
+        }
+        write!(f, "{}", self.status)
+    }
+}
+
+/// Settings in words, one line each.
+pub fn describe_settings(settings: &WhitenerSettings) -> Vec<String> {
+    let mut lines = vec![format!("gains remember {}", in_words(settings.time_constant))];
+    lines.push(match settings.synapse_time_constant {
+        Some(time) => format!("synapses remember {}", in_words(time)),
+        None => "synapses stand still".into(),
+    });
+    lines.push(match settings.mean_time_constant {
+        Some(time) => format!("the running mean remembers {}", in_words(time)),
+        None => "the running mean remembers ten times as long as the gains".into(),
+    });
+    lines.push(match settings.strength {
+        1.0 => "whitens fully".into(),
+        strength => format!("whitens with strength {strength}"),
+    });
+    let bad = match settings.bad_samples {
+        BadSamples::Mark => "bad samples become rows of NaN",
+        BadSamples::Hold => "bad samples repeat the row before",
+        BadSamples::Zero => "bad samples become rows of zeros",
+        BadSamples::Error => "a bad sample is an error",
+    };
+    lines.push(match settings.saturation {
+        Some(limit) => format!("{bad}; values from {limit} on count as bad"),
+        None => bad.into(),
+    });
+    let WhitenerSettings { update_every, floor, outlier_limit, leak, .. } = settings;
+    lines.push(match update_every {
+        1 => "moves after every sample".into(),
+        samples => format!("moves after every {samples} samples"),
+    });
+    lines.push(format!(
+        "amplifies nothing below {floor} of the scale, learns nothing from {outlier_limit} times too much"
+    ));
+    lines.push(format!("leak {leak}"));
+    lines
+}
+
+fn in_words(span: Span) -> String {
+    match span {
+        Span::Samples(samples) => format!("{samples} samples"),
+        Span::Seconds(seconds) => format!("{seconds} s"),
+    }
+}
