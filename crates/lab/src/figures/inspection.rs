@@ -17,7 +17,7 @@ use crate::inspection::{Adaptation, Point};
 
 const WIDTH: f64 = 720.0;
 /// The height of a row of matrices, and of a row with a plot.
-const MATRICES: f64 = 188.0;
+const MATRICES: f64 = 180.0;
 const PLOT: f64 = 190.0;
 /// More gains than this cannot be told apart over time.
 const MOST_GAINS: usize = 12;

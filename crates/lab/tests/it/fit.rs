@@ -156,7 +156,8 @@ fn a_stack_of_covariances_has_the_bits_of_the_library() {
     let bench = Bench::new();
     let given = covariances(4, 3);
     let stack = bench.write("covs.npy", Npy::stack(&given).bytes());
-    let moments = read_stack(&stack).expect("a stack").contexts.covariances().iter();
+    let contexts = read_stack(&stack).expect("a stack").contexts;
+    let moments = contexts.covariances().iter();
     let moments = moments.map(|covariance| Moments::of_covariance(covariance, 1).expect("moments")).collect();
     let mut expected = fitted(moments, WhitenerSettings::default(), TrainingSynapses::Eigenbasis);
     expected.channel_names = None;
@@ -225,7 +226,7 @@ fn a_config_file_speaks_the_words_of_the_flags_which_win_and_is_kept_in_the_mode
         ("strength = \"full\"\n", "strength"),
         ("time_constant = -3\n", "expected a number of samples above 0"),
         ("strength = \n", "expected TOML"),
-        ("label = \"a\"\nsegment = 3\n", "--segment: expected without --label"),
+        ("label = \"right\"\nsegment = 3\n", "--segment: expected without --label"),
     ];
     for (text, says) in wrong {
         let path = bench.write("wrong.toml", text);
