@@ -17,3 +17,5 @@ mod schema;
 mod specs;
 mod stacks;
 mod usage;
+mod whiten;
+mod whiten_resume;

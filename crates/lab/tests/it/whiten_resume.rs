@@ -1,0 +1,261 @@
+//! Tests that nothing is lost: a stream killed at any moment goes on to the very bytes it would have written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use leukos::Model;
+use leukos::contexts::stream;
+use leukos_lab::recording::{Rows, SampleType};
+use rand::RngExt;
+
+use crate::bench::{Bench, leukos, stderr};
+use crate::whiten::{stimuli, write_model, write_recording};
+
+/// A stream with checkpoints.
+struct Job {
+    bench: Bench,
+    input: PathBuf,
+    out: String,
+    more: Vec<String>,
+}
+
+impl Job {
+    fn new(rows: usize, input: &str, out: &str, more: &[&str]) -> Self {
+        let bench = Bench::new();
+        write_model(&bench);
+        let (values, input) = (stimuli(rows, 21), bench.path(input));
+        write_recording(&input, SampleType::Float32, &Rows { values, labels: Vec::new() }, None);
+        Self { bench, input, out: out.into(), more: more.iter().map(ToString::to_string).collect() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.bench.path(name)
+    }
+
+    fn output(&self) -> PathBuf {
+        self.path(&self.out)
+    }
+
+    fn partial(&self) -> PathBuf {
+        self.path(&format!("{}.partial", self.out))
+    }
+
+    fn call(&self, out: &Path) -> Command {
+        let mut call = leukos();
+        call.arg("whiten")
+            .arg(self.path("model.safetensors"))
+            .arg(&self.input)
+            .arg("--out")
+            .arg(out)
+            .args(&self.more);
+        call
+    }
+
+    /// The uninterrupted run.
+    fn whole(&self) -> Vec<u8> {
+        let out = self.path(&format!("whole-{}", self.out));
+        let output = self.call(&out).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        fs::read(out).unwrap()
+    }
+
+    fn resumable(&self) -> Command {
+        let mut call = self.call(&self.output());
+        call.arg("--checkpoint").arg(self.path("state")).args(["--every", "3000", "--resume"]);
+        call.stderr(Stdio::piped());
+        call
+    }
+
+    fn resume(&self) -> Output {
+        self.resumable().output().unwrap()
+    }
+
+    /// A child that has written a checkpoint or two.
+    fn started(&self) -> Child {
+        let (child, begin) = (self.resumable().spawn().unwrap(), Instant::now());
+        while !self.path("state").exists() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "no checkpoint was written");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    }
+}
+
+/// Kills the run at random moments until one call gets through.
+fn killed_again_and_again(job: &Job, kills: usize) {
+    let begin = Instant::now();
+    let whole = job.whole();
+    let length = begin.elapsed();
+    let (mut killed, mut calls) = (0, 0);
+    // New moments in each run: there is no other way to have them all.
+    let mut rng = stream(u64::from(std::process::id()), begin.elapsed().as_nanos() as u64);
+    while killed < kills {
+        calls += 1;
+        assert!(calls < 50 * kills, "it ended before it could be killed, again and again");
+        let mut child = job.resumable().spawn().unwrap();
+        std::thread::sleep(length.mul_f64(rng.random_range(0.0..0.7)));
+        if child.try_wait().unwrap().is_none() {
+            child.kill().unwrap();
+            killed += 1;
+        }
+        let status = child.wait().unwrap();
+        if status.success() {
+            assert!(fs::read(job.output()).unwrap() == whole, "after {killed} kills");
+            fs::remove_file(job.path("state")).unwrap();
+            fs::remove_file(job.output()).unwrap();
+        }
+    }
+    let output = job.resume();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(fs::read(job.output()).unwrap() == whole);
+    assert!(!job.partial().exists());
+}
+
+#[test]
+fn killed_at_random_moments_it_writes_the_same_bytes() {
+    killed_again_and_again(&Job::new(60_000, "in.npy", "out.npy", &[]), 14);
+    killed_again_and_again(&Job::new(30_000, "in.npy", "out.csv", &[]), 8);
+    killed_again_and_again(&Job::new(60_000, "in.npy", "out.raw", &["--frozen", "--bad-samples", "hold"]), 6);
+}
+
+#[test]
+fn a_checkpoint_that_was_not_finished_is_not_looked_at() {
+    let job = Job::new(20_000, "in.npy", "out.npy", &[]);
+    let mut child = job.started();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::write(job.path(".state.partial"), "half of a checkpo").unwrap();
+    // More of the output than the checkpoint knows of.
+    let mut partial = fs::read(job.partial()).unwrap();
+    partial.extend([7; 1000]);
+    fs::write(job.partial(), partial).unwrap();
+    let output = job.resume();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(fs::read(job.output()).unwrap() == job.whole());
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_saves_the_state_and_says_how_to_go_on() {
+    let job = Job::new(400_000, "in.npy", "out.npy", &[]);
+    let child = job.started();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--resume goes on from"), "{}", stderr(&output));
+    assert!(!job.output().exists() && job.partial().exists());
+    let output = job.resume();
+    assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
+    assert!(fs::read(job.output()).unwrap() == job.whole());
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_without_a_checkpoint_leaves_nothing() {
+    let job = Job::new(400_000, "in.npy", "out.npy", &[]);
+    let (child, begin) = (job.call(&job.output()).stderr(Stdio::piped()).spawn().unwrap(), Instant::now());
+    while !job.partial().exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "nothing was written");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(!job.output().exists() && !job.partial().exists());
+}
+
+/// A stream that was killed after a checkpoint.
+fn killed() -> Job {
+    let job = Job::new(60_000, "in.npy", "out.npy", &[]);
+    let mut child = job.started();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!job.output().exists());
+    job
+}
+
+fn assert_refused(job: &Job, problem: &str) {
+    let output = job.resume();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains(problem), "{}", stderr(&output));
+    assert!(job.partial().exists(), "what was written is kept");
+}
+
+#[test]
+fn what_has_changed_is_refused_by_name() {
+    let mut job = killed();
+    job.more = vec!["--strength".into(), "0.5".into()];
+    assert_refused(&job, "the options are others than the stream was begun with");
+    job.more.clear();
+    let bytes = fs::read(&job.input).unwrap();
+    let mut other = bytes.clone();
+    other[200] ^= 1;
+    fs::write(&job.input, &other).unwrap();
+    assert_refused(&job, "the input has changed: it does not begin as it did");
+    // Twelve bytes are a row; the header must promise what is there.
+    write_recording(
+        &job.input,
+        SampleType::Float32,
+        &Rows { values: stimuli(60_001, 21), labels: Vec::new() },
+        None,
+    );
+    assert_refused(&job, "the input has changed: it had");
+    fs::write(&job.input, &bytes).unwrap();
+    let model = fs::read(job.path("model.safetensors")).unwrap();
+    let mut other: Model = Model::from_bytes(&model).unwrap();
+    other.notes.insert("another".into(), "one".into());
+    fs::write(job.path("model.safetensors"), other.to_bytes().unwrap()).unwrap();
+    assert_refused(&job, "the model is another one");
+    fs::write(job.path("model.safetensors"), &model).unwrap();
+    let state = fs::read(job.path("state")).unwrap();
+    fs::write(job.path("state"), &model).unwrap();
+    assert_refused(&job, "expected a checkpoint");
+    fs::write(job.path("state"), &state).unwrap();
+    let output = job.resume();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(fs::read(job.output()).unwrap() == job.whole());
+}
+
+#[test]
+fn output_that_is_gone_is_missed() {
+    let job = killed();
+    fs::write(job.partial(), "short").unwrap();
+    assert_refused(&job, "bytes that were written before");
+    fs::remove_file(job.partial()).unwrap();
+    let output = job.resume();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("out.npy.partial"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_stream_that_is_done_stays_done() {
+    let job = Job::new(10_000, "in.npy", "out.npy", &[]);
+    assert!(job.resume().status.success());
+    let (whole, state) = (fs::read(job.output()).unwrap(), fs::read(job.path("state")).unwrap());
+    assert!(whole == job.whole());
+    assert!(job.resume().status.success());
+    assert!(fs::read(job.output()).unwrap() == whole && fs::read(job.path("state")).unwrap() == state);
+    // Killed between the last checkpoint and the renaming.
+    fs::rename(job.output(), job.partial()).unwrap();
+    assert!(job.resume().status.success());
+    assert!(fs::read(job.output()).unwrap() == whole && !job.partial().exists());
+    // Another file in its place is not touched.
+    fs::write(job.output(), "precious").unwrap();
+    assert_eq!(job.resume().status.code(), Some(1));
+    assert_eq!(fs::read(job.output()).unwrap(), b"precious");
+}
+
+#[test]
+fn a_checkpoint_is_the_model_as_it_has_adapted() {
+    let job = Job::new(10_000, "in.npy", "out.npy", &[]);
+    assert!(job.resume().status.success());
+    let mut expected: Model<f32> =
+        Model::from_bytes(&fs::read(job.path("model.safetensors")).unwrap()).unwrap();
+    let values: Vec<f32> = stimuli(10_000, 21).iter().map(|&s| s as f32).collect();
+    expected.whitener.whiten(&values, &mut vec![0.0; values.len()]).unwrap();
+    let mut adapted: Model<f32> = Model::from_bytes(&fs::read(job.path("state")).unwrap()).unwrap();
+    assert!(adapted.notes.remove("checkpoint").is_some());
+    assert!(adapted.to_bytes() == expected.to_bytes());
+}
