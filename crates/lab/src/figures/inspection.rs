@@ -215,7 +215,7 @@ fn error_over_time(canvas: &mut Canvas, panel: Frame, adaptation: &Adaptation, t
     }
     let floor = Paint::line(canvas.style, Role::Truth);
     canvas.part("series", "level of white responses", |canvas| {
-        plot.level(canvas, adaptation.noise_floor, &floor)
+        plot.level(canvas, adaptation.noise_floor, &floor);
     });
     entries.push(Entry::line(floor, "level of white responses"));
     legend_above(canvas, plot.frame, entries);

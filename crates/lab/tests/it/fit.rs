@@ -1,5 +1,6 @@
 //! Tests `leukos fit`: the bits of the library whatever the contexts come from, config files, and nothing left after a failure.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub fn csv(rows: &[[f64; 3]], labels: Option<&[&str]>) -> String {
     let mut text = NAMES.join(",") + if labels.is_some() { ",state\n" } else { "\n" };
     for (i, [a, b, c]) in rows.iter().enumerate() {
         let label = labels.map_or(String::new(), |labels| format!(",{}", labels[i]));
-        text += &format!("{a},{b},{c}{label}\n");
+        writeln!(text, "{a},{b},{c}{label}").expect("room");
     }
     text
 }
