@@ -22,6 +22,7 @@ use crate::contexts::{
 use crate::data::{Folder, Sampling, read_folder, stack_bytes, write_atomically};
 use crate::experiment::Outlook;
 use crate::figures::{ContextsPicture, ShownContext};
+use crate::recording::Format;
 
 /// Make covariances, one for each context, from images, a recording or a generator
 ///
@@ -121,9 +122,15 @@ impl Contexts {
             Some("fields") => Source::Fields,
             Some("synthetic") => Source::Synthetic,
             Some("-") => Source::Recording,
-            _ if self.source.is_file() => Source::Recording,
+            _ if self.is_recording() => Source::Recording,
             _ => Source::Folder,
         }
+    }
+
+    /// Whether the source is a file that has, or is said to have, a format of recordings.
+    fn is_recording(&self) -> bool {
+        let format = self.reading.format.or_else(|| Format::of_name(&self.source).ok());
+        self.source.is_file() && format.is_some()
     }
 
     /// A flag that would change nothing is a misunderstanding.

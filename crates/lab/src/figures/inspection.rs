@@ -17,7 +17,7 @@ use crate::inspection::{Adaptation, Point};
 
 const WIDTH: f64 = 720.0;
 /// The height of a row of matrices, and of a row with a plot.
-const MATRICES: f64 = 188.0;
+const MATRICES: f64 = 180.0;
 const PLOT: f64 = 190.0;
 /// More gains than this cannot be told apart over time.
 const MOST_GAINS: usize = 12;
@@ -215,7 +215,7 @@ fn error_over_time(canvas: &mut Canvas, panel: Frame, adaptation: &Adaptation, t
     }
     let floor = Paint::line(canvas.style, Role::Truth);
     canvas.part("series", "level of white responses", |canvas| {
-        plot.level(canvas, adaptation.noise_floor, &floor)
+        plot.level(canvas, adaptation.noise_floor, &floor);
     });
     entries.push(Entry::line(floor, "level of white responses"));
     legend_above(canvas, plot.frame, entries);

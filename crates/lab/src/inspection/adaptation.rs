@@ -66,14 +66,24 @@ impl Adaptation {
             }
             output.resize(rows.values.len(), 0.0);
             model.whitener.whiten(&rows.values, &mut output)?;
-            stimuli.update(&rows.values)?;
             responses.update(&output)?;
             adapting.update(&output);
+            leave_out_bad(&mut rows.values, &output, n);
+            stimuli.update(&rows.values)?;
             frozen.update(&rows.values, &mut output)?;
         }
         let [before, after] = [stimuli, responses].map(|moments| moments.finish()?.covariance());
         let noise_floor = adapting.noise_floor();
         Ok(Some(Self { before: before?, after: after?, points: points.kept, noise_floor, model }))
+    }
+}
+
+/// What the whitener could not use is no part of the covariance that it met.
+fn leave_out_bad(stimuli: &mut [f64], responses: &[f64], n: usize) {
+    for (stimulus, response) in stimuli.chunks_exact_mut(n).zip(responses.chunks_exact(n)) {
+        if response.iter().any(|r| r.is_nan()) {
+            stimulus.fill(f64::NAN);
+        }
     }
 }
 
@@ -120,9 +130,10 @@ impl Points {
 
 /// Follows the whitening error of responses, group by group.
 struct Meter {
-    channels: usize,
     groups: Vec<(Vec<usize>, RunningError)>,
     seen: u64,
+    /// The last row, in which channels that are left out are zero.
+    last: Vec<f64>,
 }
 
 impl Meter {
@@ -132,13 +143,14 @@ impl Meter {
             Ok((channels.to_vec(), RunningError::new(channels.len(), time_constant)?))
         };
         let groups = whitener.groups().map(group).collect::<leukos::Result<_>>()?;
-        Ok(Self { channels: whitener.channels(), groups, seen: 0 })
+        Ok(Self { groups, seen: 0, last: vec![0.0; whitener.channels()] })
     }
 
     fn update(&mut self, responses: &[f64]) {
         let mut own = Vec::new();
-        for row in responses.chunks_exact(self.channels) {
+        for row in responses.chunks_exact(self.last.len()) {
             self.seen += 1;
+            self.last.copy_from_slice(row);
             for (channels, error) in &mut self.groups {
                 own.clear();
                 own.extend(channels.iter().map(|&channel| row[channel]));
@@ -150,14 +162,13 @@ impl Meter {
 
     /// The largest error of any group, over the channels that take part.
     fn error(&self) -> Result<Option<f64>> {
-        if (self.seen as f64) < SAMPLES_PER_CHANNEL * self.channels as f64 {
+        if (self.seen as f64) < SAMPLES_PER_CHANNEL * self.last.len() as f64 {
             return Ok(None);
         }
         let mut largest = None;
-        for (_, running) in &self.groups {
+        for (channels, running) in &self.groups {
             let covariance = running.covariance();
-            let live: Vec<usize> =
-                (0..covariance.rows()).filter(|&i| covariance[(i, i)] > LEFT_OUT).collect();
+            let live: Vec<usize> = (0..channels.len()).filter(|&i| self.last[channels[i]] != 0.0).collect();
             let own = Matrix::from_fn(live.len(), live.len(), |i, j| covariance[(live[i], live[j])]);
             if !live.is_empty() {
                 let Spectrum { least, most, .. } = Spectrum::of(&own)?;
@@ -172,6 +183,3 @@ impl Meter {
         self.groups.iter().map(|(_, running)| running.noise_floor()).fold(0.0, f64::max)
     }
 }
-
-/// The variance of the responses of a channel that is left out, once that is some time ago.
-const LEFT_OUT: f64 = 1e-3;

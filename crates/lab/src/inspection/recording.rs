@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::channels::{dead, duplicates, named};
 use crate::contexts::Spectrum;
 use crate::recording::{Layout, Rows};
-use crate::words::short;
+use crate::words::{count, short};
 
 /// What has been seen of a recording so far.
 pub struct Survey {
@@ -208,10 +208,8 @@ impl RecordingReport {
             advice.push(format!("{rank} of {live} directions carry a signal: the others are not amplified"));
         }
         if self.bad_rows > 0 {
-            advice.push(format!(
-                "{} rows have a bad number: they teach nothing (see --bad-samples)",
-                self.bad_rows
-            ));
+            let rows = count(self.bad_rows as usize, "row");
+            advice.push(format!("{rows} with a bad number: such rows teach nothing (see --bad-samples)"));
         }
         for (i, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.reach() > FAR) {
             let (reach, limit) =

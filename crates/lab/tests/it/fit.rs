@@ -1,5 +1,6 @@
 //! Tests `leukos fit`: the bits of the library whatever the contexts come from, config files, and nothing left after a failure.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub fn csv(rows: &[[f64; 3]], labels: Option<&[&str]>) -> String {
     let mut text = NAMES.join(",") + if labels.is_some() { ",state\n" } else { "\n" };
     for (i, [a, b, c]) in rows.iter().enumerate() {
         let label = labels.map_or(String::new(), |labels| format!(",{}", labels[i]));
-        text += &format!("{a},{b},{c}{label}\n");
+        writeln!(text, "{a},{b},{c}{label}").expect("room");
     }
     text
 }
@@ -156,7 +157,8 @@ fn a_stack_of_covariances_has_the_bits_of_the_library() {
     let bench = Bench::new();
     let given = covariances(4, 3);
     let stack = bench.write("covs.npy", Npy::stack(&given).bytes());
-    let moments = read_stack(&stack).expect("a stack").contexts.covariances().iter();
+    let contexts = read_stack(&stack).expect("a stack").contexts;
+    let moments = contexts.covariances().iter();
     let moments = moments.map(|covariance| Moments::of_covariance(covariance, 1).expect("moments")).collect();
     let mut expected = fitted(moments, WhitenerSettings::default(), TrainingSynapses::Eigenbasis);
     expected.channel_names = None;
@@ -225,7 +227,7 @@ fn a_config_file_speaks_the_words_of_the_flags_which_win_and_is_kept_in_the_mode
         ("strength = \"full\"\n", "strength"),
         ("time_constant = -3\n", "expected a number of samples above 0"),
         ("strength = \n", "expected TOML"),
-        ("label = \"a\"\nsegment = 3\n", "--segment: expected without --label"),
+        ("label = \"right\"\nsegment = 3\n", "--segment: expected without --label"),
     ];
     for (text, says) in wrong {
         let path = bench.write("wrong.toml", text);

@@ -1,5 +1,6 @@
 //! Tests `leukos inspect`: numbers that are right, pictures that hold what they should, and clear words for what will not do.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Output;
 
@@ -50,7 +51,8 @@ fn a_recording_is_described_by_its_numbers() {
         let (a, c) = (f64::from(i * 7919 % 101), f64::from(i * 104_729 % 97));
         let e = if i == 120 { 1e4 } else { c - a };
         let c = if i == 3 { "nan".to_owned() } else { c.to_string() };
-        text += &format!("{},7,{c},{},{e}\n", if i == 9 { String::new() } else { a.to_string() }, 2.0 * a);
+        let first = if i == 9 { String::new() } else { a.to_string() };
+        writeln!(text, "{first},7,{c},{},{e}", 2.0 * a).expect("room");
     }
     let file = bench.write("odd.csv", &text);
     let report = json(&inspect(&[&file], &["--json", "--sample-rate", "50"]));
