@@ -14,7 +14,7 @@ pub(crate) use files::fingerprint;
 pub use files::write_atomically;
 pub use folder::{Folder, LargeImages, file_name, read_folder, read_image};
 pub use image::{Image, Layout, Levels, Transfer};
-pub use models::{is_model, read_model, read_synapses, write_model};
+pub use models::{is_model, read_model, read_synapses, require_fit, write_model};
 pub use patches::{NoCovariance, Sampling, patch_covariance};
 pub use photographs::Photograph;
 pub use van_hateren::read_van_hateren;

@@ -8,7 +8,7 @@ mod order;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use leukos::{Matrix, Model, Real};
 
 pub use self::checkpoint::Checkpoint;
@@ -19,6 +19,7 @@ pub use self::order::Order;
 use self::checkpoint::Original;
 use self::destination::Begun;
 use self::engine::Engine;
+use crate::data::require_fit;
 use crate::experiment::Outlook;
 use crate::recording::{Misfits, Place, Reader, Rows, SampleType, Writer, open};
 
@@ -94,7 +95,7 @@ impl<'a, T: Real> Stream<'a, T> {
         let bytes = saved.as_ref().map_or(bytes, |saved| saved.model.clone());
         let model: Model<T> =
             Model::from_bytes(&bytes).with_context(|| format!("model {}", order.model.display()))?;
-        require_fit(&model, reader.as_ref())
+        require_fit(&model, reader.layout())
             .with_context(|| format!("{} and {}", order.model.display(), order.input))?;
         let shape = order.shape(reader.as_ref(), model.channel_names.clone())?;
         let mut engine = Engine::new(model, order)?;
@@ -271,26 +272,4 @@ impl<'a, T: Real> Stream<'a, T> {
         self.save(true)?;
         self.begun.finish().with_context(|| self.order.output.to_string())
     }
-}
-
-/// A model is for some channels and, where times are in seconds, for one sample rate.
-fn require_fit<T: Real>(model: &Model<T>, reader: &dyn Reader) -> Result<()> {
-    let (layout, channels) = (reader.layout(), model.whitener.channels());
-    ensure!(
-        layout.channels == channels,
-        "expected the model's {channels} channels, came {}",
-        layout.channels
-    );
-    if let (Some(expected), Some(came)) = (&model.channel_names, &layout.names)
-        && let Some(j) = (0..channels).find(|&j| expected[j] != came[j])
-    {
-        bail!("expected channel {j} to be {:?} as in the model, came {:?}", expected[j], came[j]);
-    }
-    let rate = model.whitener.whiteners().find_map(|whitener| whitener.settings().sample_rate);
-    if let (Some(expected), Some(came)) = (rate, layout.sample_rate)
-        && (expected - came).abs() > 1e-9 * expected
-    {
-        bail!("expected a sample rate of {expected} Hz as the model was made for, came {came} Hz");
-    }
-    Ok(())
 }

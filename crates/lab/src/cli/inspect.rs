@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use leukos::{BadSamples, Model, Precision};
 use serde_json::{Value, json};
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::progress::{Shown, Watch};
 use super::settings::Reading;
 use super::{End, print, stop_on_interrupt};
-use crate::data::{is_model, is_stack};
+use crate::data::{is_model, is_stack, require_fit};
 use crate::experiment::Outlook;
 use crate::figures::{draw_adaptation, draw_model, picture_path, write_picture};
 use crate::inspection::{Adaptation, Lines, ModelReport, RecordingReport, Survey};
-use crate::recording::{Reader, Rows, Source, open};
+use crate::recording::{Rows, Source, open};
 use crate::usage::Usage;
 
 /// Say what is in a model or in a recording, in words and with a picture
@@ -99,7 +99,7 @@ impl Inspect {
     /// Lets a model adapt to a recording and draws it. `None` when it was stopped.
     fn adapt(&self, mut model: Model, source: &Source, watch: &Watch<'_>) -> Result<Option<Adaptation>> {
         let mut reader = open(source, &self.reading.options())?;
-        require_channels(&model, reader.as_ref(), source)?;
+        require_fit(&model, reader.layout()).with_context(|| source.to_string())?;
         let sample_rate = reader.layout().sample_rate;
         // Whoever looks wants to see all of it.
         model.whitener.set_bad_samples(BadSamples::Mark);
@@ -159,19 +159,4 @@ impl Inspect {
         let text = if self.json { serde_json::to_string_pretty(machines)? } else { words.to_owned() };
         print(format!("{text}\n").as_bytes())
     }
-}
-
-fn require_channels(model: &Model, reader: &dyn Reader, source: &Source) -> Result<()> {
-    let (expected, layout) = (model.whitener.channels(), reader.layout());
-    ensure!(
-        layout.channels == expected,
-        "{source}: expected {expected} channels as the model has, came {}",
-        layout.channels
-    );
-    if let (Some(expected), Some(names)) = (&model.channel_names, &layout.names)
-        && let Some((expected, came)) = expected.iter().zip(names).find(|(expected, came)| expected != came)
-    {
-        bail!("{source}: expected a channel named {expected:?} as in the model, came {came:?}");
-    }
-    Ok(())
 }

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use leukos::{Matrix, Model, Real};
 use npyz::{NpyFile, Order};
 
 use super::covariances::{numbers, require_floats};
 use super::write_atomically;
+use crate::recording::Layout;
 
 /// Reads a model file.
 ///
@@ -41,6 +42,31 @@ pub fn is_model(path: &Path) -> bool {
         Some(text.starts_with(b"{") && text.windows(8).any(|word| word == b"\"leukos\""))
     };
     path.extension().is_some_and(|ending| ending == "safetensors") || begins() == Some(true)
+}
+
+/// Checks that a recording has the channels of a model, under their names, and its sample rate, where they say so.
+///
+/// # Errors
+/// When a recording of this layout is for another one.
+pub fn require_fit<T: Real>(model: &Model<T>, layout: &Layout) -> Result<()> {
+    let channels = model.whitener.channels();
+    ensure!(
+        layout.channels == channels,
+        "expected the model's {channels} channels, came {}",
+        layout.channels
+    );
+    if let (Some(expected), Some(came)) = (&model.channel_names, &layout.names)
+        && let Some(j) = (0..channels).find(|&j| expected[j] != came[j])
+    {
+        bail!("expected channel {j} to be {:?} as in the model, came {:?}", expected[j], came[j]);
+    }
+    let rate = model.whitener.whiteners().find_map(|whitener| whitener.settings().sample_rate);
+    if let (Some(expected), Some(came)) = (rate, layout.sample_rate)
+        && (expected - came).abs() > 1e-9 * expected
+    {
+        bail!("expected a sample rate of {expected} Hz as the model was made for, came {came} Hz");
+    }
+    Ok(())
 }
 
 /// Reads synapses from a `.npy` array of shape (channels, interneurons), or from a model.

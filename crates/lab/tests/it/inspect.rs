@@ -169,8 +169,13 @@ fn what_will_not_do_is_told_apart_and_draws_nothing() {
         (vec![&stack], vec![], 2, "is a stack of covariances"),
         (vec![&cut], vec!["--picture", picture], 1, "cut.safetensors"),
         (vec![Path::new("nowhere.csv")], vec![], 1, "recording nowhere.csv"),
-        (vec![&model, &other], vec!["--picture", picture], 1, "expected 3 channels as the model has, came 2"),
-        (vec![&model, &renamed], vec!["--picture", picture], 1, "expected a channel named \"middle\""),
+        (vec![&model, &other], vec!["--picture", picture], 1, "expected the model's 3 channels, came 2"),
+        (
+            vec![&model, &renamed],
+            vec!["--picture", picture],
+            1,
+            "expected channel 1 to be \"middle\" as in the model",
+        ),
     ];
     for (files, flags, code, says) in cases {
         let output = inspect(&files, &flags);

@@ -1,5 +1,7 @@
 //! Tests that nothing is lost: a stream killed at any moment goes on to the very bytes it would have written.
 
+#![allow(clippy::unwrap_used)] // A test that fails is meant to stop.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
