@@ -27,7 +27,7 @@ fn npy() -> Seeds {
         let length_field = (text.len() as u16).to_le_bytes();
         let data: Vec<u8> = (0..length).map(|i| (i * 37 % 251) as u8).collect();
         let bytes = [b"\x93NUMPY\x01\x00", &length_field[..], text.as_bytes(), &data].concat();
-        seed("npy", format!("{kind}-{length}"), [3, 4, 0, 0], &bytes)
+        seed("npy", format!("{}-{length}", &kind[1..]), [3, 4, 0, 0], &bytes)
     };
     arrays.into_iter().chain(more).flat_map(array).collect()
 }

@@ -3,55 +3,24 @@
 mod checkpoint;
 mod destination;
 mod engine;
+mod order;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use leukos::{BadSamples, Matrix, Model, Real};
+use leukos::{Matrix, Model, Real};
 
 pub use self::checkpoint::Checkpoint;
 pub use self::destination::Destination;
 pub use self::engine::Mode;
+pub use self::order::Order;
 
 use self::checkpoint::Original;
 use self::destination::Begun;
 use self::engine::Engine;
 use crate::experiment::Outlook;
-use crate::recording::{
-    Format, Misfits, OutputShape, Place, ReadOptions, Reader, Rows, SampleType, Source, Writer, open,
-};
-use crate::usage::Usage;
-
-/// What is to be whitened, how, and where to.
-#[derive(Clone, Debug)]
-pub struct Order {
-    /// The model file.
-    pub model: PathBuf,
-    /// The recording.
-    pub input: Source,
-    /// What the user says of it.
-    pub options: ReadOptions,
-    /// Where the output goes.
-    pub output: Destination,
-    /// Its format, where its name does not say it.
-    pub out_format: Option<Format>,
-    /// The type of its numbers; that of the input where nothing is said.
-    pub out_type: Option<SampleType>,
-    /// What a response of one is as a whole number.
-    pub scale: Option<f64>,
-    /// Which way, and whether it adapts.
-    pub mode: Mode,
-    /// Another strength than the model's.
-    pub strength: Option<f64>,
-    /// Another treatment of bad samples than the model's.
-    pub bad_samples: Option<BadSamples>,
-    /// Where the state is saved, and after how many samples each time.
-    pub checkpoint: Option<(PathBuf, u64)>,
-    /// Whether to go on from the checkpoint, if there is one.
-    pub resume: bool,
-}
+use crate::recording::{Misfits, Place, Reader, Rows, SampleType, Writer, open};
 
 /// How it ended.
 #[derive(Debug)]
@@ -70,10 +39,6 @@ pub struct Outcome {
     pub matrices: Option<(Matrix, Matrix)>,
 }
 
-/// Whole numbers leave room for responses of 163 standard deviations at 16 bits; spike sorters use the same scale.
-const INT16_SCALE: f64 = 200.0;
-/// And of 2147 at 32 bits.
-const INT32_SCALE: f64 = 1e6;
 /// About so many numbers are read, whitened and written at a time.
 const BLOCK: usize = 1 << 15;
 /// How often the progress is looked at, and at most what share of the time that may take: the error of many channels
@@ -84,7 +49,8 @@ const GLANCE_SHARE: u32 = 50;
 /// Does what the order says, until the end or until `stop` is set.
 ///
 /// # Errors
-/// When the model or the recording will not do, the output cannot be written, or the order makes no sense ([`Usage`]).
+/// When the model or the recording will not do, the output cannot be written, or the order makes no
+/// sense ([`crate::usage::Usage`]).
 pub fn whiten(order: &Order, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Outcome> {
     order.require_sense()?;
     let reader = open(&order.input, &order.options)?;
@@ -97,70 +63,6 @@ pub fn whiten(order: &Order, stop: &AtomicBool, outlook: &dyn Outlook) -> Result
             Stream::<f64>::begin(order, reader, outlook)?.run(stop, outlook)
         }
     }
-}
-
-impl Order {
-    fn require_sense(&self) -> Result<()> {
-        let piped = self.input == Source::Stdin || self.output == Destination::Stdout;
-        if piped && (self.checkpoint.is_some() || self.resume) {
-            let flag = if self.resume { "--resume" } else { "--checkpoint" };
-            bail!(Usage(format!("{flag}: expected files, because nothing can be gone back to in a pipe")));
-        }
-        if self.resume && self.checkpoint.is_none() {
-            bail!(Usage("--resume: expected --checkpoint FILE as well, to go on from".into()));
-        }
-        if let (Source::File(input), Destination::File(output)) = (&self.input, &self.output) {
-            let same = |a: &PathBuf, b: &PathBuf| {
-                a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
-            };
-            ensure!(!same(input, output), Usage("--out: expected another file than the input".into()));
-        }
-        Ok(())
-    }
-
-    /// What a later call must have in common with this one to go on with its output.
-    fn words(&self) -> String {
-        let Self { model: _, input: _, options, output: _, checkpoint: _, resume: _, .. } = self;
-        let Self { out_format, out_type, scale, mode, strength, bad_samples, .. } = self;
-        format!("{options:?} {out_format:?} {out_type:?} {scale:?} {mode:?} {strength:?} {bad_samples:?}")
-    }
-
-    fn scale(&self, sample_type: SampleType) -> f64 {
-        self.scale.unwrap_or(match sample_type {
-            SampleType::Int16 => INT16_SCALE,
-            SampleType::Int32 => INT32_SCALE,
-            SampleType::Float32 | SampleType::Float64 => 1.0,
-        })
-    }
-
-    fn shape(&self, reader: &dyn Reader, names: Option<Vec<String>>) -> Result<OutputShape> {
-        let layout = reader.layout();
-        let format = match (self.out_format, &self.output, &self.input) {
-            (Some(format), ..) => format,
-            (None, Destination::File(path), _) => {
-                Format::of_name(path).map_err(|error| as_out_format(&error))?
-            }
-            (None, Destination::Stdout, _) => self.options.format_of(&self.input)?,
-        };
-        let sample_type = self.out_type.unwrap_or(layout.sample_type);
-        let label = self.options.label.as_ref().map(|label| match label.parse::<usize>() {
-            Ok(_) => "label".to_owned(),
-            Err(_) => label.clone(),
-        });
-        Ok(OutputShape {
-            format,
-            channels: layout.channels,
-            names: layout.names.clone().or(names),
-            label,
-            sample_type,
-            rows: layout.rows,
-            scale: if self.mode.is_inverse() { 1.0 } else { self.scale(sample_type) },
-        })
-    }
-}
-
-fn as_out_format(error: &Usage) -> Usage {
-    Usage(error.0.replace("--format", "--out-format"))
 }
 
 /// A recording on its way.
