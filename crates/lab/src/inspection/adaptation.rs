@@ -35,8 +35,10 @@ pub struct Point {
 
 /// Points are thinned out when there are more.
 const MOST_POINTS: usize = 600;
-/// Rows between two points to begin with.
-const FIRST_STRIDE: u64 = 8;
+/// How many there are where the number of rows is known beforehand.
+const USUAL_POINTS: u64 = 400;
+/// Rows between two points at least.
+const LEAST_STRIDE: u64 = 8;
 /// An error is estimated over so many samples for each channel.
 const SAMPLES_PER_CHANNEL: f64 = 20.0;
 
@@ -54,7 +56,8 @@ impl Adaptation {
         let (mut stimuli, mut responses) = (RunningMoments::new(n), RunningMoments::new(n));
         let mut adapting = Meter::new(&model.whitener)?;
         let mut frozen = Fixed { whitener: model.whitener.frozen()?, meter: Meter::new(&model.whitener)? };
-        let (mut rows, mut output, mut points) = (Rows::default(), Vec::new(), Points::default());
+        let (mut rows, mut output) = (Rows::default(), Vec::new());
+        let mut points = Points::new(reader.layout().rows);
         loop {
             points.add(reader.place().row, &model.whitener, &adapting, &frozen.meter)?;
             reader.read(points.stride as usize, &mut rows)?;
@@ -106,13 +109,12 @@ struct Points {
     stride: u64,
 }
 
-impl Default for Points {
-    fn default() -> Self {
-        Self { kept: Vec::new(), stride: FIRST_STRIDE }
-    }
-}
-
 impl Points {
+    fn new(rows: Option<u64>) -> Self {
+        let stride = rows.map_or(LEAST_STRIDE, |rows| (rows / USUAL_POINTS).max(LEAST_STRIDE));
+        Self { kept: Vec::new(), stride }
+    }
+
     fn add(&mut self, row: u64, whitener: &GroupedWhitener, adapting: &Meter, frozen: &Meter) -> Result<()> {
         let gains = whitener.whiteners().flat_map(Whitener::gains).copied().collect();
         self.kept.push(Point { row, gains, error: adapting.error()?, frozen_error: frozen.error()? });
