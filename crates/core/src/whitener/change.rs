@@ -43,19 +43,21 @@ impl Change {
         Self { averages: vec![1.0; interneurons], usual: 1.0, seen: 0, known: 0, memory }
     }
 
-    /// Takes in the inputs of the interneurons. Returns whether the context seems to have changed.
-    pub fn see<T: Real>(&mut self, z: &[T]) -> bool {
+    /// Takes in the inputs of the interneurons. Returns whether the context seems to have changed. Where M is as small
+    /// as it may become, an average below 1 is as it should be: there is next to nothing in that direction.
+    pub fn see<T: Real>(&mut self, z: &[T], at_floor: impl Fn(usize) -> bool) -> bool {
         if z.is_empty() {
             return false;
         }
         self.seen += 1;
         let rate = 1.0 / SHORT;
         let mut distance = 0.0;
-        for (average, z) in self.averages.iter_mut().zip(z) {
+        for (i, (average, z)) in self.averages.iter_mut().zip(z).enumerate() {
             let square = (z.to_f64() * z.to_f64()).min(LARGEST_SQUARE);
             *average += rate * (square - *average);
             // Twice the divergence of one variance from the other: (average − 1)² near 1, and far below 1 it has no bound.
-            distance += 2.0 * (*average - 1.0 - average.max(f64::MIN_POSITIVE).ln());
+            let ratio = average.max(if at_floor(i) { 1.0 } else { f64::MIN_POSITIVE });
+            distance += 2.0 * (ratio - 1.0 - ratio.ln());
         }
         if self.seen <= SETTLING {
             return false;

@@ -133,6 +133,11 @@ impl<T: Real> GuardedCircuit<T> {
         &self.sensitivities
     }
 
+    /// Whether M is as small along this interneuron as it may become.
+    pub fn is_at_floor(&self, interneuron: usize) -> bool {
+        1.0 / self.sensitivities[interneuron] <= 1.01 * self.floor
+    }
+
     /// tr M / N.
     pub fn mean_axis(&self) -> f64 {
         self.circuit.leak().to_f64() + self.gains.iter().sum::<f64>() / self.circuit.neurons() as f64

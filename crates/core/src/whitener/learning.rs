@@ -75,7 +75,8 @@ impl<T: Real> Whitener<T> {
         if let Some(plasticity) = &mut self.plasticity {
             plasticity.see(self.block.row(place).1);
         }
-        if self.change.see(self.block.inputs(place)) {
+        let circuit = &self.circuit;
+        if self.change.see(self.block.inputs(place), |i| circuit.is_at_floor(i)) {
             self.samples.switches += 1;
             self.age = 0;
             self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);

@@ -88,7 +88,6 @@ impl<T: Real> Whitener<T> {
         let known = self.samples.learned as f64 >= ENOUGH * (n * thinning(n)) as f64;
         let covariance = known.then(|| self.inputs.covariance());
         let floor = self.settings.floor;
-        let sensitivities = self.circuit.sensitivities();
         WhitenerStatus {
             samples: self.samples,
             guard: self.guard,
@@ -98,7 +97,7 @@ impl<T: Real> Whitener<T> {
             excluded: (0..n).filter_map(|j| self.channels.exclusion(j).map(|why| (j, why))).collect(),
             duplicates: covariance.as_ref().map_or_else(Vec::new, |c| duplicates(c, floor)),
             rank: covariance.as_ref().and_then(|c| rank(c, floor)),
-            at_floor: sensitivities.iter().filter(|&&a| 1.0 / a <= 1.01 * floor).count(),
+            at_floor: (0..self.gains().len()).filter(|&i| self.circuit.is_at_floor(i)).count(),
             error: self.responses.error(),
             noise_floor: self.responses.noise_floor(),
             time_constants: self.pace,

@@ -126,6 +126,7 @@ fn an_average_reference_costs_a_rank_and_amplifies_nothing() {
     let responses = whitened(&mut whitener, &rows);
     let status = whitener.status();
     assert_eq!((status.rank, status.at_floor), (Some(3), 1), "{status}");
+    assert_eq!(status.samples.switches, 0, "an empty direction is no new context");
     assert!(largest(&responses) < 10.0, "{}", largest(&responses));
     // The responses are white in the three directions that there are: I − 11ᵀ/4.
     let white = Matrix::from_fn(4, 4, |i, j| if i == j { 0.75 } else { -0.25 });
