@@ -142,13 +142,25 @@ def heavy_tails(rng: np.random.Generator) -> Recording:
 
 
 def two_contexts(rng: np.random.Generator) -> Recording:
+    """Two covariances that have nothing to do with one another."""
+    return alternating(steady(rng, covariance(rng)), steady(rng, covariance(rng)))
+
+
+def related_contexts(rng: np.random.Generator) -> Recording:
+    """Two covariances with the same axes, along which the variances are exchanged at random."""
+    values, axes = np.linalg.eigh(covariance(rng))
+    exchanged = axes * rng.permutation(values) @ axes.T
+    return alternating(steady(rng, axes * values @ axes.T), steady(rng, exchanged))
+
+
+def alternating(a: Recording, b: Recording) -> Recording:
     """A, then B in the training half; A, B and A again in the test half."""
-    a, b = steady(rng, covariance(rng)), steady(rng, covariance(rng))
     third, half = ROWS // 3, ROWS // 2
     contexts = [a.train[:half], b.train[:half]]
     test = np.concatenate([a.test[:third], b.test[:third], a.test[third : 2 * third]])
     labels = ("A", "B", "A again")
-    truths = [Truth(label, x.truths[0].mean, x.truths[0].root) for label, x in zip(labels, (a, b, a)) for _ in range(third // BLOCK)]
+    shown = [Truth(label, x.truths[0].mean, x.truths[0].root) for label, x in zip(labels, (a, b, a))]
+    truths = [truth for truth in shown for _ in range(third // BLOCK)]
     return Recording(np.concatenate(contexts), test, truths, contexts)
 
 
@@ -195,7 +207,8 @@ RECORDINGS: dict[str, Callable[[np.random.Generator], Recording]] = {
     "1 % NaN": missing,
     "outliers, 1 in 1000, times 1e4": outliers,
     "Student-t, 3 degrees of freedom": heavy_tails,
-    "two contexts": two_contexts,
+    "two contexts, same axes": related_contexts,
+    "two contexts, unrelated": two_contexts,
     "a channel dies": dead_channel,
     "gain of all channels drifts": common_gain,
     "gain of each channel drifts": channel_gains,
