@@ -40,6 +40,7 @@ class Recording:
     truths: list[Truth]
     contexts: list[np.ndarray] = field(default_factory=list)  # empty where nobody would name any
     empty: np.ndarray | None = None  # directions that never have a signal
+    seed: int = 0  # for methods that draw at random
 
 
 def covariance(rng: np.random.Generator) -> np.ndarray:

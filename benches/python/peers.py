@@ -32,7 +32,7 @@ from pyriemann.estimation import Covariances
 from pyriemann.preprocessing import Whitening
 from sklearn.decomposition import PCA
 
-from awkward_recordings import BLOCK, RECORDINGS, Recording, Truth, scale_of
+from awkward_recordings import BLOCK, RECORDINGS, ROWS, Recording, Truth, scale_of
 
 SAMPLE_RATE = 2000.0  # SpikeInterface looks at 20 stretches of half a second: 20 000 rows
 EPOCH = 500  # rows of each covariance matrix that pyRiemann is given
@@ -78,7 +78,7 @@ class SpikeInterface(Method):
         self.options = options
 
     def fit(self, recording):
-        fitted = spikeinterface.preprocessing.whiten(traces(recording.train), seed=0, **self.options)
+        fitted = spikeinterface.preprocessing.whiten(traces(recording.train), seed=recording.seed, **self.options)
         self.matrices = {name: fitted.to_dict()["kwargs"][name] for name in ("W", "M")}
 
     def answer(self, rows):
@@ -92,8 +92,8 @@ def traces(rows: np.ndarray):
 class PyRiemann(Method):
     """Whitens covariance matrices of epochs, which are centred: no mean is left over."""
 
-    def __init__(self, estimator="scm", dim_red=None, update_rate=0.0):
-        self.covariances = Covariances(estimator)
+    def __init__(self, covariances=Covariances(), dim_red=None, update_rate=0.0):
+        self.covariances = covariances
         self.whitening = Whitening(dim_red=dim_red)
         self.update_rate = update_rate
 
@@ -144,8 +144,9 @@ class Leukos(Method):
         return answers
 
     def whiten(self, rows, *options):
-        self.run("whiten", self.model, self.saved("rows.npy", rows), "--out", self.folder / "answers.npy", *options)
-        return np.load(self.folder / "answers.npy")
+        target = self.folder / "answers.npy"
+        self.run("whiten", self.model, self.saved("rows.npy", rows), "--out", target, *options)
+        return np.load(target)
 
     def saved(self, name, rows):
         np.save(self.folder / name, rows)
@@ -165,7 +166,7 @@ def methods(program: str, folder: pathlib.Path) -> dict[str, Method]:
         "whiten, mean": SpikeInterface(apply_mean=True),
         "Whitening": PyRiemann(),
         "Whitening, reduced": PyRiemann(dim_red={"expl_var": KEPT}),
-        "Whitening, robust": PyRiemann("stu"),
+        "Whitening, robust": PyRiemann(Covariances("stu", assume_centered=True)),
         "Whitening, adapting": PyRiemann(update_rate=UPDATE_RATE),
         "Leukos, frozen": Leukos(program, folder, "frozen"),
         "Leukos": Leukos(program, folder, "alone"),
@@ -193,7 +194,7 @@ def amplification(method: Method, recording: Recording) -> float:
     """What a standard deviation of the input becomes where there never was a signal."""
     truth = recording.truths[-1]
     _, along = method.respond_to(truth.mean, recording.empty * scale_of(truth.root))
-    return float(np.linalg.norm(along, 2)) if np.isfinite(along).all() else float("nan")
+    return float(np.linalg.norm(along, 2)) if np.isfinite(along).all() else float("inf")
 
 
 def measure(method: Method, recording: Recording) -> dict:
@@ -225,6 +226,7 @@ def run(program: str, seeds: int, only: list[str]) -> dict:
             continue
         for seed in range(seeds):
             recording = make(np.random.default_rng([seed, list(RECORDINGS).index(case)]))
+            recording.seed = seed
             with tempfile.TemporaryDirectory() as folder:
                 for name, method in methods(program, pathlib.Path(folder)).items():
                     row = results.setdefault(case, {}).setdefault(name, [])
@@ -235,8 +237,8 @@ def run(program: str, seeds: int, only: list[str]) -> dict:
 
 
 def number(value: float) -> str:
-    if not np.isfinite(value):
-        return "NaN"
+    if value < 1e-9 or np.isinf(value):
+        return "0" if value < 1 else "∞"
     if 1e-3 <= value < 100:
         return f"{value:.2g}".removeprefix("0")
     mantissa, exponent = f"{value:.0e}".split("e")
@@ -244,7 +246,13 @@ def number(value: float) -> str:
 
 
 def spread(values: list[float]) -> str:
-    return f"{number(float(np.median(values)))} ({number(min(values))}–{number(max(values))})"
+    """Median, least and largest of those that are numbers, and how many are not."""
+    finite = [value for value in values if np.isfinite(value)]
+    lost = f"NaN in {len(values) - len(finite)} of {len(values)}"
+    if not finite:
+        return lost
+    words = f"{number(float(np.median(finite)))} ({number(min(finite))}–{number(max(finite))})"
+    return words if len(finite) == len(values) else f"{lost}, else {words}"
 
 
 def cell(found: list[dict]) -> str:
@@ -252,18 +260,21 @@ def cell(found: list[dict]) -> str:
         return "–"
     if failed := [one["failed"] for one in found if "failed" in one]:
         return f"fails ({len(failed)} of {len(found)})"
-    words = [f"{label} {spread([one['errors'][label] for one in found])}".strip() for label in found[0]["errors"]]
+    labels = found[0]["errors"]
+    words = [f"{label} {spread([one['errors'][label] for one in found])}".strip() for label in labels]
     if "amplification" in found[0]:
-        words.append(f"empty × {number(float(np.median([one['amplification'] for one in found])))}")
+        largest = max(one["amplification"] for one in found)
+        words.append(f"empty × {number(largest)}")
     if lost := sum(one["lost"] for one in found):
-        words.append(f"{lost} rows lost")
+        words.append(f"{lost} of {len(found) * ROWS} rows lost")
     return "; ".join(words)
 
 
 def table(results: dict) -> str:
     names = list(next(iter(results.values())))
     lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    lines += ["| " + " | ".join([case, *(cell(row[name]) for name in names)]) + " |" for case, row in results.items()]
+    for case, row in results.items():
+        lines.append("| " + " | ".join([case, *(cell(row[name]) for name in names)]) + " |")
     return "\n".join([*lines, "", *failures(results)])
 
 
@@ -282,7 +293,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--leukos", default="leukos", help="the program [default: leukos, on the PATH]")
     parser.add_argument("--seeds", type=int, default=5, help="recordings of each case [default: 5]")
-    parser.add_argument("--case", action="append", default=[], choices=list(RECORDINGS), help="this case alone; may be repeated")
+    parser.add_argument("--case", action="append", default=[], choices=list(RECORDINGS), help="some alone")
     parser.add_argument("--out", type=pathlib.Path, help="every number as JSON")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
