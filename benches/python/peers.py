@@ -18,6 +18,7 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -296,6 +297,8 @@ def main() -> None:
     parser.add_argument("--case", action="append", default=[], choices=list(RECORDINGS), help="some alone")
     parser.add_argument("--out", type=pathlib.Path, help="every number as JSON")
     options = parser.parse_args()
+    if not shutil.which(options.leukos):
+        parser.error(f"--leukos: no program `{options.leukos}` here or on the PATH")
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     results = run(options.leukos, options.seeds, options.case)

@@ -15,6 +15,7 @@ import argparse
 import functools
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import time
@@ -151,6 +152,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="turns of each [default: 7]")
     parser.add_argument("--folder", type=pathlib.Path, help="where the files go [default: a temporary folder]")
     options = parser.parse_args()
+    if not shutil.which(options.leukos):
+        parser.error(f"--leukos: no program `{options.leukos}` here or on the PATH")
     for recording in RECORDINGS:
         with tempfile.TemporaryDirectory(dir=options.folder) as name:
             folder = pathlib.Path(name)
