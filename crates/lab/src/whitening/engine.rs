@@ -112,12 +112,15 @@ impl<T: Real> Engine<T> {
         if self.frozen.is_some() {
             return "as the model stands; nothing adapts".into();
         }
-        let single = self.model.whitener.single().is_some();
-        let mut parts = Vec::new();
-        for (index, whitener) in self.model.whitener.whiteners_mut().enumerate() {
-            let title = if single { String::new() } else { format!("group {index}\n") };
-            parts.push(format!("{title}{}", whitener.status()));
+        if let Some(whitener) = self.model.whitener.single_mut() {
+            return whitener.status().to_string();
         }
+        let channels: Vec<String> =
+            self.model.whitener.groups().map(|(channels, _)| format!("{channels:?}")).collect();
+        let whiteners = self.model.whitener.whiteners_mut().zip(channels);
+        let parts: Vec<String> = whiteners
+            .map(|(whitener, channels)| format!("group of channels {channels}\n{}", whitener.status()))
+            .collect();
         parts.join("\n")
     }
 
