@@ -9,17 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use leukos::{Matrix, Model, Real};
+use leukos::{Model, Real};
 
-pub use self::checkpoint::Checkpoint;
 pub use self::destination::Destination;
 pub use self::engine::Mode;
 pub use self::order::Order;
 
-use self::checkpoint::Original;
+use self::checkpoint::{Checkpoint, Original};
 use self::destination::Begun;
 use self::engine::Engine;
-use crate::data::require_fit;
+use crate::data::{matrix_bytes, require_fit, write_atomically};
 use crate::experiment::Outlook;
 use crate::recording::{Misfits, Place, Reader, Rows, SampleType, Writer, open};
 
@@ -36,8 +35,6 @@ pub struct Outcome {
     pub interrupted: bool,
     /// How the whitener is doing, in words.
     pub status: String,
-    /// The whitening matrix at the end and its inverse, where the model has a scale.
-    pub matrices: Option<(Matrix, Matrix)>,
 }
 
 /// About so many numbers are read, whitened and written at a time.
@@ -77,7 +74,10 @@ struct Stream<'a, T: Real> {
     /// What a number of the input is multiplied by: whole responses come back from their scale.
     unit: f64,
     label: Option<String>,
+    /// What earlier calls met, and how many bad samples the model had met before.
     misfits: Misfits,
+    bad: u64,
+    bad_before: u64,
     rows: Rows,
     stimuli: Vec<T>,
     responses: Vec<T>,
@@ -85,38 +85,35 @@ struct Stream<'a, T: Real> {
 
 impl<'a, T: Real> Stream<'a, T> {
     fn begin(order: &'a Order, mut reader: Box<dyn Reader>, outlook: &dyn Outlook) -> Result<Self> {
+        let model_file = || format!("model {}", order.model.display());
         let bytes =
-            std::fs::read(&order.model).with_context(|| format!("model {}", order.model.display()))?;
+            std::fs::read(&order.model).context("the file cannot be read").with_context(model_file)?;
         let original = Original::of(order, &bytes)?;
-        let saved = match &order.checkpoint {
-            Some((path, _)) if order.resume => Checkpoint::read(path)?,
-            _ => None,
+        let (saved, model) = match order.saved::<T>(&original)? {
+            Some((saved, model)) => (Some(saved), model),
+            None => (None, Model::from_bytes(&bytes).with_context(model_file)?),
         };
-        let bytes = saved.as_ref().map_or(bytes, |saved| saved.model.clone());
-        let model: Model<T> =
-            Model::from_bytes(&bytes).with_context(|| format!("model {}", order.model.display()))?;
         require_fit(&model, reader.layout())
             .with_context(|| format!("{} and {}", order.model.display(), order.input))?;
         let shape = order.shape(reader.as_ref(), model.channel_names.clone())?;
         let mut engine = Engine::new(model, order)?;
-        let (mut misfits, mut label) = (Misfits::default(), None);
-        let (begun, writer) = match saved {
+        let (begun, writer) = match &saved {
             None => order.output.begin(&shape)?,
             Some(saved) => {
-                let path = &order.checkpoint.as_ref().context("a checkpoint")?.0;
-                saved.require_same(&original).with_context(|| format!("checkpoint {}", path.display()))?;
                 reader.go_to(saved.input)?;
                 engine.hold(&saved.held)?;
-                (misfits, label) = (saved.misfits, saved.label.clone());
-                let row = saved.input.row;
-                outlook.say(&format!("going on after {row} rows"));
-                order.output.go_on(&shape, Place { row, byte: saved.output }, saved.complete)?
+                outlook.say(&format!("going on after {} rows", saved.input.row));
+                let place = Place { row: saved.input.row, byte: saved.output };
+                order.output.go_on(&shape, place, saved.complete)?
             }
         };
         let unit = if order.mode.is_inverse() { 1.0 / order.scale(reader.layout().sample_type) } else { 1.0 };
+        let (misfits, bad, label) =
+            saved.map_or_else(Default::default, |saved| (saved.misfits, saved.bad, saved.label));
         Ok(Self {
             order,
             reader,
+            bad_before: engine.bad(),
             engine,
             writer,
             begun,
@@ -124,6 +121,7 @@ impl<'a, T: Real> Stream<'a, T> {
             unit,
             label,
             misfits,
+            bad,
             rows: Rows::default(),
             stimuli: Vec::new(),
             responses: Vec::new(),
@@ -133,32 +131,30 @@ impl<'a, T: Real> Stream<'a, T> {
     fn run(mut self, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Outcome> {
         let first = self.reader.place().row;
         outlook.begin(self.reader.layout().rows.map_or(0, |rows| rows - first));
-        let outcome = self.blocks(stop, outlook);
+        let outcome = self.write_or_save(stop, outlook);
         outlook.end();
-        let interrupted = match outcome {
-            Ok(interrupted) => interrupted,
-            Err(error) => {
-                self.begun.give_up(self.order.checkpoint.is_some());
-                return Err(error);
-            }
-        };
-        if interrupted {
-            if self.order.checkpoint.is_some() {
-                self.save(false)?;
-            }
+        if !matches!(outcome, Ok(false)) {
             self.begun.give_up(self.order.checkpoint.is_some());
+        }
+        Ok(Outcome {
+            interrupted: outcome?,
+            rows: self.reader.place().row,
+            bad: self.bad(),
+            status: self.engine.status(),
+            misfits: self.all_misfits(),
+        })
+    }
+
+    /// Writes all that is left, or saves the state when it is interrupted; says whether it was.
+    fn write_or_save(&mut self, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<bool> {
+        let interrupted = self.blocks(stop, outlook)?;
+        if interrupted {
+            self.save(false)?;
         } else {
+            self.export_matrices()?;
             self.finish()?;
         }
-        let Self { reader, engine, .. } = &mut self;
-        Ok(Outcome {
-            rows: reader.place().row,
-            bad: engine.bad(),
-            status: engine.status(),
-            matrices: engine.matrices(),
-            misfits: self.all_misfits(),
-            interrupted,
-        })
+        Ok(interrupted)
     }
 
     /// All blocks that are left; says whether it was interrupted before the end.
@@ -185,7 +181,8 @@ impl<'a, T: Real> Stream<'a, T> {
             let now = Instant::now();
             if now >= next_glance {
                 let rate = (done - first) as f64 / begun.elapsed().as_secs_f64();
-                outlook.done(&self.engine.glance(rate), unseen);
+                let bad = self.bad();
+                outlook.done(&self.engine.glance(rate, bad), unseen);
                 unseen = 0;
                 next_glance = Instant::now() + GLANCE.max(now.elapsed() * GLANCE_SHARE);
             }
@@ -238,6 +235,11 @@ impl<'a, T: Real> Stream<'a, T> {
         )
     }
 
+    /// How many rows of this recording could not be used.
+    fn bad(&self) -> u64 {
+        self.bad + self.engine.bad() - self.bad_before
+    }
+
     fn all_misfits(&self) -> Misfits {
         let own = self.writer.misfits();
         Misfits {
@@ -257,11 +259,18 @@ impl<'a, T: Real> Stream<'a, T> {
             output,
             held: self.engine.held(),
             label: self.label.clone(),
+            bad: self.bad(),
             misfits: self.all_misfits(),
             complete,
-            model: Vec::new(),
         };
         checkpoint.write(path, self.engine.model())
+    }
+
+    fn export_matrices(&self) -> Result<()> {
+        let Some(folder) = &self.order.export_matrix else { return Ok(()) };
+        let (whitening, inverse) = self.engine.matrices().context("--export-matrix")?;
+        write_atomically(&folder.join("whitening_mat.npy"), &matrix_bytes(&whitening)?)?;
+        write_atomically(&folder.join("whitening_mat_inv.npy"), &matrix_bytes(&inverse)?)
     }
 
     fn finish(&mut self) -> Result<()> {

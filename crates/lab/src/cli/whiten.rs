@@ -1,19 +1,17 @@
 //! Whitens a recording with a model, or undoes it: `leukos whiten`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Error, Result};
 use clap::Args;
-use leukos::{BadSamples, Matrix};
+use leukos::BadSamples;
 
 use super::progress::Shown;
 use super::settings::{Reading, bad_samples};
 use super::{End, stop_on_interrupt};
-use crate::data::{matrix_bytes, write_atomically};
 use crate::experiment::Outlook;
 use crate::recording::{Format, Misfits, SampleType, Source};
-use crate::usage::Usage;
 use crate::whitening::{Destination, Mode, Order, Outcome, whiten};
 
 /// Whiten a recording with a model, adapting as it goes
@@ -103,7 +101,7 @@ struct Saving {
 
 impl Whiten {
     pub fn run(self) -> Result<End> {
-        let (quiet, export) = (self.quiet, self.export_matrix.clone());
+        let quiet = self.quiet;
         let order = self.order();
         let (stop, outlook) = (stop_on_interrupt()?, Shown::new(quiet));
         let outcome = match whiten(&order, &stop, &outlook) {
@@ -114,13 +112,7 @@ impl Whiten {
             outcome => outcome?,
         };
         report(&outcome, &order, &outlook);
-        if outcome.interrupted {
-            return Ok(End::Interrupted);
-        }
-        if let Some(folder) = export {
-            export_matrices(&folder, outcome.matrices)?;
-        }
-        Ok(End::Done)
+        Ok(if outcome.interrupted { End::Interrupted } else { End::Done })
     }
 
     fn order(self) -> Order {
@@ -143,6 +135,7 @@ impl Whiten {
             bad_samples: self.bad_samples,
             checkpoint: checkpoint.map(|path| (path, every)),
             resume,
+            export_matrix: self.export_matrix,
         }
     }
 }
@@ -173,14 +166,4 @@ fn report(outcome: &Outcome, order: &Order, outlook: &dyn Outlook) {
         outlook.say(&format!("{not_numbers} numbers are NaN and were written as 0"));
     }
     outlook.say(&format!("{}: {rows} rows written, {bad} of them from bad samples", order.output));
-}
-
-fn export_matrices(folder: &Path, matrices: Option<(Matrix, Matrix)>) -> Result<()> {
-    let Some((whitening, inverse)) = matrices else {
-        let complaint =
-            "--export-matrix: expected a model with a scale, or an input from which it can be taken";
-        return Err(Usage(complaint.into()).into());
-    };
-    write_atomically(&folder.join("whitening_mat.npy"), &matrix_bytes(&whitening)?)?;
-    write_atomically(&folder.join("whitening_mat_inv.npy"), &matrix_bytes(&inverse)?)
 }

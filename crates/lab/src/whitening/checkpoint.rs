@@ -43,56 +43,50 @@ impl Original {
 
 /// How far a stream has come.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Checkpoint {
-    pub(super) original: Original,
+pub(super) struct Checkpoint {
+    pub original: Original,
     /// Where the next row of the input begins.
-    pub(super) input: Place,
+    pub input: Place,
     /// The bytes of the output that belong to the rows before.
-    pub(super) output: u64,
+    pub output: u64,
     /// The row of output that is held where nothing adapts.
-    pub(super) held: Vec<f64>,
+    pub held: Vec<f64>,
     /// The label of the last row.
-    pub(super) label: Option<String>,
-    pub(super) misfits: Misfits,
+    pub label: Option<String>,
+    /// How many rows could not be used.
+    pub bad: u64,
+    pub misfits: Misfits,
     /// Whether all is written.
-    pub(super) complete: bool,
-    /// The model file itself, without this note.
-    #[serde(skip)]
-    pub(super) model: Vec<u8>,
+    pub complete: bool,
 }
 
 impl Checkpoint {
-    /// Reads a checkpoint, if there is one.
+    /// Reads a checkpoint with its model, if there is one.
     ///
     /// # Errors
     /// When the file is there and is no checkpoint.
-    pub fn read(path: &Path) -> Result<Option<Self>> {
-        let read = || -> Result<Option<Self>> {
+    pub fn read<T: Real>(path: &Path) -> Result<Option<(Self, Model<T>)>> {
+        let read = || -> Result<Option<(Self, Model<T>)>> {
             let bytes = match std::fs::read(path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
                 outcome => outcome.context("the file cannot be read")?,
             };
-            // Doubles hold either precision.
-            let precision = leukos::Precision::in_file(&bytes)?;
-            let (note, model) = match precision {
-                leukos::Precision::Single => without_note::<f32>(&bytes)?,
-                leukos::Precision::Double => without_note::<f64>(&bytes)?,
-            };
-            let note = note.context("expected a checkpoint, but it is a model that was not made by one")?;
-            let saved: Self = serde_json::from_str(&note).context("its note cannot be read")?;
-            Ok(Some(Self { model, ..saved }))
+            let mut model: Model<T> = Model::from_bytes(&bytes)?;
+            let note = model.notes.remove(NOTE);
+            let note = note.context("expected a checkpoint or no file, came a model that is none")?;
+            Ok(Some((serde_json::from_str(&note).context("its note cannot be read")?, model)))
         };
         read().with_context(|| format!("checkpoint {}", path.display()))
     }
 
     /// Writes a checkpoint, whole or not at all.
-    pub(super) fn write<T: Real>(&self, path: &Path, model: &Model<T>) -> Result<()> {
+    pub fn write<T: Real>(&self, path: &Path, model: &Model<T>) -> Result<()> {
         let mut model = model.clone();
         model.notes.insert(NOTE.into(), serde_json::to_string(self)?);
         write_atomically(path, &model.to_bytes()?)
     }
 
-    pub(super) fn require_same(&self, now: &Original) -> Result<()> {
+    pub fn require_same(&self, now: &Original) -> Result<()> {
         let Original { input_length, input_head, model, options } = &self.original;
         ensure!(
             now.input_length == *input_length,
@@ -106,8 +100,17 @@ impl Checkpoint {
     }
 }
 
-fn without_note<T: Real>(bytes: &[u8]) -> Result<(Option<String>, Vec<u8>)> {
-    let mut model: Model<T> = Model::from_bytes(bytes)?;
-    let note = model.notes.remove(NOTE);
-    Ok((note, model.to_bytes()?))
+impl Order {
+    /// Where the stream stands, if it was begun before and is to go on. A new stream takes the place of a checkpoint,
+    /// but of nothing else.
+    pub(super) fn saved<T: Real>(&self, original: &Original) -> Result<Option<(Checkpoint, Model<T>)>> {
+        let Some((path, _)) = &self.checkpoint else { return Ok(None) };
+        let saved = Checkpoint::read(path)?;
+        if let (Some((checkpoint, _)), true) = (&saved, self.resume) {
+            checkpoint.require_same(original).with_context(|| format!("checkpoint {}", path.display()))?;
+        } else if saved.is_some() {
+            std::fs::remove_file(path).with_context(|| format!("checkpoint {}", path.display()))?;
+        }
+        Ok(saved.filter(|_| self.resume))
+    }
 }

@@ -90,15 +90,15 @@ impl<T: Real> Engine<T> {
         Ok(self.frozen.as_mut().map_or(Ok(()), |frozen| frozen.hold(&row))?)
     }
 
-    /// How many rows could not be used; of groups, in the one that had most of them.
+    /// How many rows could not be used so far, those that the model met before included; of groups, in the one that had
+    /// most of them.
     pub fn bad(&self) -> u64 {
         let counted = || self.model.whitener.whiteners().map(|whitener| whitener.samples().bad).max();
         self.frozen.as_ref().map_or_else(|| counted().unwrap_or(0), FrozenWhitener::bad)
     }
 
     /// How things stand, in a few words.
-    pub fn glance(&mut self, rate: f64) -> String {
-        let bad = self.bad();
+    pub fn glance(&mut self, rate: f64, bad: u64) -> String {
         let errors = self.model.whitener.whiteners_mut().filter_map(|whitener| whitener.status().error);
         let error = match errors.reduce(f64::max).filter(|_| self.frozen.is_none()) {
             Some(error) => format!(", error {error:.2}"),
@@ -124,7 +124,8 @@ impl<T: Real> Engine<T> {
         parts.join("\n")
     }
 
-    pub fn matrices(&self) -> Option<(Matrix, Matrix)> {
-        Some((self.model.whitener.whitening_matrix().ok()?, self.model.whitener.dewhitening_matrix().ok()?))
+    /// The whitening matrix and its inverse.
+    pub fn matrices(&self) -> leukos::Result<(Matrix, Matrix)> {
+        Ok((self.model.whitener.whitening_matrix()?, self.model.whitener.dewhitening_matrix()?))
     }
 }

@@ -36,6 +36,8 @@ pub struct Order {
     pub checkpoint: Option<(PathBuf, u64)>,
     /// Whether to go on from the checkpoint, if there is one.
     pub resume: bool,
+    /// The folder that the whitening matrix and its inverse go into at the end.
+    pub export_matrix: Option<PathBuf>,
 }
 
 /// Whole numbers leave room for responses of 163 standard deviations at 16 bits; spike sorters use the same scale.
@@ -53,18 +55,35 @@ impl Order {
         if self.resume && self.checkpoint.is_none() {
             bail!(Usage("--resume: expected --checkpoint FILE as well, to go on from".into()));
         }
-        if let (Source::File(input), Destination::File(output)) = (&self.input, &self.output) {
-            let same =
-                |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-            ensure!(!same(input, output), Usage("--out: expected another file than the input".into()));
+        self.require_other_files()
+    }
+
+    /// Nothing that is read may be written over, and no two things into one file.
+    fn require_other_files(&self) -> Result<()> {
+        let mut read = vec![("the model", &self.model)];
+        if let Source::File(input) = &self.input {
+            read.push(("the input", input));
+        }
+        let out = match &self.output {
+            Destination::File(output) => Some(("--out", output)),
+            Destination::Stdout => None,
+        };
+        let saved = self.checkpoint.as_ref().map(|(path, _)| ("--checkpoint", path));
+        for (flag, path) in out.into_iter().chain(saved) {
+            for (what, other) in &read {
+                ensure!(!is_same(path, other), Usage(format!("{flag}: expected another file than {what}")));
+            }
+        }
+        if let (Some((_, output)), Some((_, checkpoint))) = (out, saved) {
+            let complaint = "--checkpoint: expected another file than --out";
+            ensure!(output != checkpoint && !is_same(output, checkpoint), Usage(complaint.into()));
         }
         Ok(())
     }
 
     /// What a later call must have in common with this one to go on with its output.
     pub(super) fn words(&self) -> String {
-        let Self { model: _, input: _, options, output: _, checkpoint: _, resume: _, .. } = self;
-        let Self { out_format, out_type, scale, mode, strength, bad_samples, .. } = self;
+        let Self { options, out_format, out_type, scale, mode, strength, bad_samples, .. } = self;
         format!("{options:?} {out_format:?} {out_type:?} {scale:?} {mode:?} {strength:?} {bad_samples:?}")
     }
 
@@ -100,6 +119,10 @@ impl Order {
             scale: if self.mode.is_inverse() { 1.0 } else { self.scale(sample_type) },
         })
     }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 fn as_out_format(error: &Usage) -> Usage {

@@ -305,9 +305,25 @@ fn wrong_usage_is_told_from_bad_data() {
     let bench = Bench::new();
     write_model(&bench);
     let input = bench.write("in.csv", "1,2,3\n4,5,7\n");
-    let state = bench.path("state").to_str().unwrap().to_owned();
+    let [state, model, input_word, out] = ["state", "model.safetensors", "in.csv", "out.csv"]
+        .map(|name| bench.path(name).to_str().unwrap().to_owned());
+    let whole = fs::read(&model).unwrap();
     for (input, out, more, problem) in [
         (input.as_path(), "in.csv", &[][..], "--out: expected another file than the input"),
+        (
+            &input,
+            "model.safetensors",
+            &["--out-format", "csv"],
+            "--out: expected another file than the model",
+        ),
+        (&input, "out.csv", &["--checkpoint", &model], "--checkpoint: expected another file than the model"),
+        (
+            &input,
+            "out.csv",
+            &["--checkpoint", &input_word],
+            "--checkpoint: expected another file than the input",
+        ),
+        (&input, "out.csv", &["--checkpoint", &out], "--checkpoint: expected another file than --out"),
         (&input, "out.xyz", &[], "--out-format"),
         (&input, "out.edf", &[], "read only"),
         (&input, "out.csv", &["--resume"], "--checkpoint"),
@@ -334,6 +350,7 @@ fn wrong_usage_is_told_from_bad_data() {
         assert!(stderr(&output).contains(problem), "{more:?}: {}", stderr(&output));
     }
     assert_eq!(fs::read_to_string(&input).unwrap(), "1,2,3\n4,5,7\n");
+    assert!(fs::read(&model).unwrap() == whole);
     assert!(!bench.path("out.csv.partial").exists());
 }
 

@@ -250,6 +250,55 @@ fn a_stream_that_is_done_stays_done() {
 }
 
 #[test]
+fn a_new_stream_takes_the_place_of_a_checkpoint_and_of_nothing_else() {
+    let job = killed();
+    let begin = |job: &Job| {
+        let mut call = job.call(&job.output());
+        call.arg("--checkpoint").arg(job.path("state")).args(["--every", "50000"]).output().unwrap()
+    };
+    fs::write(job.path("precious"), "not a model").unwrap();
+    fs::rename(job.path("state"), job.path("aside")).unwrap();
+    fs::rename(job.path("precious"), job.path("state")).unwrap();
+    let output = begin(&job);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("checkpoint"), "{}", stderr(&output));
+    assert_eq!(fs::read(job.path("state")).unwrap(), b"not a model");
+    fs::rename(job.path("aside"), job.path("state")).unwrap();
+    let output = begin(&job);
+    assert!(output.status.success() && !stderr(&output).contains("going on"), "{}", stderr(&output));
+    assert!(fs::read(job.output()).unwrap() == job.whole());
+}
+
+#[test]
+fn bad_samples_are_those_of_this_recording() {
+    let job = Job::new(10_000, "in.npy", "out.npy", &[]);
+    let mut values = stimuli(10_000, 21);
+    for row in [10, 7000] {
+        values[3 * row] = f64::NAN;
+    }
+    write_recording(&job.input, SampleType::Float32, &Rows { values, labels: Vec::new() }, None);
+    for mode in [vec![], vec!["--frozen".to_owned()]] {
+        let job = Job { more: mode, bench: Bench::new(), input: job.input.clone(), out: job.out.clone() };
+        write_model(&job.bench);
+        assert!(job.resume().status.success());
+        let output = job.resume();
+        assert!(
+            stderr(&output).contains("10000 rows written, 2 of them from bad samples"),
+            "{}",
+            stderr(&output)
+        );
+        // What a model met in an earlier recording is not counted again.
+        fs::rename(job.path("state"), job.path("model.safetensors")).unwrap();
+        let output = job.resume();
+        assert!(
+            stderr(&output).contains("10000 rows written, 2 of them from bad samples"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
 fn a_checkpoint_is_the_model_as_it_has_adapted() {
     let job = Job::new(10_000, "in.npy", "out.npy", &[]);
     assert!(job.resume().status.success());
