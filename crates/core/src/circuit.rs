@@ -214,14 +214,17 @@ impl<T: Real> Circuit<T> {
     /// When `stimuli` is not a whole number of stimuli, a number is not finite, or the solver fails.
     pub fn respond(&self, stimuli: &[T], solver: &Solver<T>) -> Result<Vec<T>> {
         require_rows("stimuli", stimuli.len(), self.neurons())?;
-        require_finite("stimuli", stimuli)?;
-        let mut equilibrium = Equilibrium::new(self, solver)?;
         let mut responses = vec![T::ZERO; stimuli.len()];
-        let rows = stimuli.chunks_exact(self.neurons()).zip(responses.chunks_exact_mut(self.neurons()));
-        for (stimulus, response) in rows {
-            equilibrium.respond(self, stimulus, response)?;
-        }
+        self.responder(solver)?.respond(stimuli, &mut responses)?;
         Ok(responses)
+    }
+
+    /// Gets ready to answer stimuli bit by bit, with everything frozen.
+    ///
+    /// # Errors
+    /// When the solver has a parameter out of range or does not fit the circuit.
+    pub fn responder(&self, solver: &Solver<T>) -> Result<Responder<'_, T>> {
+        Ok(Responder { circuit: self, equilibrium: Equilibrium::new(self, solver)? })
     }
 
     /// The same circuit in the other precision (`f32` to `f64` is exact).
@@ -265,6 +268,29 @@ impl<T: Real> Circuit<T> {
         }
         to.gains.copy_from_slice(from.gains);
         to.multipliers.copy_from_slice(from.multipliers);
+    }
+}
+
+/// A circuit with everything frozen, ready to answer stimuli bit by bit.
+pub struct Responder<'a, T: Real = f64> {
+    circuit: &'a Circuit<T>,
+    equilibrium: Equilibrium<T>,
+}
+
+impl<T: Real> Responder<'_, T> {
+    /// Writes the responses to `stimuli`, one stimulus of N numbers after another.
+    ///
+    /// # Errors
+    /// When the sizes do not fit, a number is not finite, or the solver fails.
+    pub fn respond(&mut self, stimuli: &[T], responses: &mut [T]) -> Result<()> {
+        let n = self.circuit.neurons();
+        require_rows("stimuli", stimuli.len(), n)?;
+        require_length("responses", responses, stimuli.len(), "one for each of the stimuli")?;
+        require_finite("stimuli", stimuli)?;
+        for (stimulus, response) in stimuli.chunks_exact(n).zip(responses.chunks_exact_mut(n)) {
+            self.equilibrium.respond(self.circuit, stimulus, response)?;
+        }
+        Ok(())
     }
 }
 

@@ -32,6 +32,23 @@ impl RunningMoments {
         Self { moments: Moments::new(channels), waiting: Vec::new() }
     }
 
+    /// Goes on from [`Self::parts`].
+    ///
+    /// # Errors
+    /// When `waiting` is not a whole number of rows, less than a block of 256.
+    pub fn resume(moments: Moments, waiting: Vec<f64>) -> Result<Self> {
+        let rows = require_rows("waiting", waiting.len(), moments.channels().max(1))?;
+        if rows >= BLOCK {
+            return Err(Error::shape("waiting", format!("fewer than {BLOCK} rows"), rows.to_string()));
+        }
+        Ok(Self { moments, waiting })
+    }
+
+    /// The moments of all rows in complete blocks, and the rows that do not fill one yet.
+    pub fn parts(&self) -> (&Moments, &[f64]) {
+        (&self.moments, &self.waiting)
+    }
+
     /// Takes in rows of samples.
     ///
     /// # Errors
@@ -93,6 +110,28 @@ impl ContextMoments {
     /// Of no context of so many channels yet.
     pub fn new(channels: usize) -> Self {
         Self { channels, contexts: Vec::new(), places: HashMap::new() }
+    }
+
+    /// Goes on from [`Self::contexts`].
+    ///
+    /// # Errors
+    /// When one has another number of channels, or two have the same name.
+    pub fn resume(channels: usize, contexts: Vec<(String, RunningMoments)>) -> Result<Self> {
+        let places = contexts.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
+        let resumed = Self { channels, contexts, places };
+        let widths = resumed.contexts.iter().map(|(_, running)| running.moments.channels());
+        if let Some(other) = widths.into_iter().find(|&found| found != channels) {
+            return Err(Error::shape("moments", format!("{channels} channels"), format!("{other} channels")));
+        }
+        if resumed.places.len() < resumed.contexts.len() {
+            return Err(Error::shape("contexts", "each name once", "one of them twice"));
+        }
+        Ok(resumed)
+    }
+
+    /// The contexts so far, in the order in which they first appeared.
+    pub fn contexts(&self) -> impl ExactSizeIterator<Item = (&str, &RunningMoments)> {
+        self.contexts.iter().map(|(name, running)| (name.as_str(), running))
     }
 
     /// Takes in rows of samples of one context.

@@ -56,7 +56,7 @@ mod whitening_meter;
 
 pub use alignment::{align, basis_distance, basis_match};
 pub use bases::{cosine_basis, cosine_basis_2d, eigenbasis};
-pub use circuit::{Circuit, Synapses};
+pub use circuit::{Circuit, Responder, Synapses};
 pub use context_moments::{ContextMoments, RunningMoments};
 pub use ensemble::Ensemble;
 pub use error::{Diverged, Error, Result, Test};
@@ -65,7 +65,7 @@ pub use matrix::Matrix;
 pub use metrics::{asymmetry, definiteness, log_whitening_error, whitening_error};
 #[cfg(feature = "model-file")]
 pub use model_file::{Model, Precision};
-pub use moments::Moments;
+pub use moments::{Moments, mark_unusable};
 pub use objective::{gap, gradient, objective, sample_objective};
 pub use observe::{Every, Observer, Shown, Step};
 pub use offline::{Offline, OfflineGains};

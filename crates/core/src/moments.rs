@@ -1,7 +1,7 @@
 //! Sums up samples into means and covariances that can be merged.
 
 use crate::circuit::require_rows;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_finite};
 use crate::kernels::{add_scaled, all_finite};
 use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
@@ -35,6 +35,22 @@ pub struct Moments {
     comoments: Matrix,
 }
 
+/// Makes a NaN of every value that cannot be used: those that are not finite, and those as large as the limit of
+/// saturation. Returns how many rows have one, which [`Moments`] leave out.
+pub fn mark_unusable(rows: &mut [f64], channels: usize, saturation: Option<f64>) -> u64 {
+    let limit = saturation.unwrap_or(f64::INFINITY);
+    let mut bad_rows = 0;
+    for row in rows.chunks_exact_mut(channels.max(1)) {
+        let mut bad = false;
+        for value in row.iter_mut().filter(|value| !(value.abs() < limit)) {
+            *value = f64::NAN;
+            bad = true;
+        }
+        bad_rows += u64::from(bad);
+    }
+    bad_rows
+}
+
 /// How many samples are centred and multiplied together.
 pub(crate) const BLOCK: usize = 256;
 
@@ -42,6 +58,17 @@ impl Moments {
     /// Of no samples of so many channels yet.
     pub fn new(channels: usize) -> Self {
         Self { count: 0, bad: 0, mean: vec![0.0; channels], comoments: Matrix::zeros(channels, channels) }
+    }
+
+    /// As they were summed up elsewhere.
+    ///
+    /// # Errors
+    /// When sizes do not match, a number is not finite, or the co-moments are not symmetric.
+    pub fn from_parts(count: u64, bad: u64, mean: Vec<f64>, comoments: Matrix) -> Result<Self> {
+        comoments.require_shape("comoments", mean.len(), mean.len())?;
+        require_symmetric("comoments", &comoments)?;
+        require_finite("mean", &mean)?;
+        Ok(Self { count, bad, mean, comoments })
     }
 
     /// Of so many samples that are known only by their covariance, with mean zero.

@@ -88,14 +88,26 @@ fn unreadable(error: &serde_json::Error) -> Error {
     damaged(format!("metadata {KEY:?}: {error}"))
 }
 
-/// Counts beyond 2⁵³ come from nowhere, and could run over.
+/// No count goes further: one more could run over, and could not be told apart in a double.
+const MOST: u64 = 1 << 53;
+
 fn require_countable(name: &str, value: &Value) -> Result<()> {
     match value {
-        Value::Number(number) if number.as_u64().is_some_and(|count| count > 1 << 53) => {
+        Value::Number(number) if number.as_u64().is_some_and(|count| count > MOST) => {
             Err(damaged(format!("{name}: expected counts up to 2^53, got {number}")))
         }
         Value::Array(values) => values.iter().try_for_each(|value| require_countable(name, value)),
         Value::Object(values) => values.values().try_for_each(|value| require_countable(name, value)),
         _ => Ok(()),
+    }
+}
+
+/// The same with counts that have come to the end, so that what is written can be read.
+pub(super) fn countable(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.as_u64().is_some_and(|count| count > MOST) => MOST.into(),
+        Value::Array(values) => values.into_iter().map(countable).collect(),
+        Value::Object(values) => values.into_iter().map(|(name, value)| (name, countable(value))).collect(),
+        other => other,
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Model;
-use super::header::{FORMAT, Header, KEY, Precision, VERSION};
+use super::header::{FORMAT, Header, KEY, Precision, VERSION, countable};
 use crate::archive::{Archive, damaged};
 use crate::error::Result;
 use crate::real::Real;
@@ -85,7 +85,7 @@ impl Archive for Writer {
 
     fn value<V: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut V) -> Result<()> {
         let value = serde_json::to_value(value).map_err(|error| damaged(format!("{name}: {error}")))?;
-        self.state.insert(format!("{}{name}", self.prefix), value);
+        self.state.insert(format!("{}{name}", self.prefix), countable(value));
         Ok(())
     }
 

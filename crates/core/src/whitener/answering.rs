@@ -60,13 +60,19 @@ impl<T: Real> Whitener<T> {
     }
 
     fn condition(&mut self, s: &[T], row: usize) {
-        if self.gathering.is_some() {
+        let gathers = self.gathering.is_some();
+        if gathers {
             self.gather(s);
         }
         let (n, place) = (s.len(), self.block.good.len());
         self.block.good.push(row);
         let x = &mut self.block.x[place * n..(place + 1) * n];
         self.calibration.condition(s, &self.channels, x);
+        if gathers {
+            // The row was screened with the scale before it, and may lie out of reach of the one that it led to.
+            let most = T::from_f64(reach::<T>());
+            x.iter_mut().for_each(|x| *x = x.max(-most).min(most));
+        }
     }
 
     /// Takes a row into the first calibration. Until that is complete, mean and scale are those of the rows so far.

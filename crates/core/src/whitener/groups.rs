@@ -148,6 +148,17 @@ impl<T: Real> GroupedWhitener<T> {
         self.whiteners_mut().for_each(|whitener| whitener.set_bad_samples(bad_samples));
     }
 
+    /// How all of them are doing, for people to read.
+    pub fn status(&mut self) -> String {
+        if let Some(own) = self.single_mut() {
+            return own.status().to_string();
+        }
+        let channels: Vec<String> = self.groups().map(|(channels, _)| format!("{channels:?}")).collect();
+        let groups = self.whiteners_mut().zip(channels);
+        let groups = groups.map(|(own, channels)| format!("group of channels {channels}\n{}", own.status()));
+        groups.collect::<Vec<_>>().join("\n")
+    }
+
     /// The running mean of every channel.
     pub fn mean(&self) -> Vec<f64> {
         self.gathered(Whitener::mean)

@@ -337,6 +337,28 @@ fn a_flag_cannot_make_synapses_orthonormal() {
     assert_eq!(first, second);
 }
 
+/// Files that broke the fuzz target once: what opens must whiten to finite numbers, and open again.
+#[test]
+fn what_the_fuzzer_found_stays_mended() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/found_by_fuzzing");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut model = Model::<f32>::from_bytes(&bytes).unwrap();
+        let (mean, scale) = (model.whitener.mean(), model.whitener.single().unwrap().scale());
+        for row in 0..6 {
+            let stimulus = |j: usize| (mean[j] + scale * ((row * 7 + j * 3) % 5) as f64 - 2.0 * scale) as f32;
+            let stimuli: Vec<f32> = (0..mean.len()).map(stimulus).collect();
+            let mut responses = vec![0.0; stimuli.len()];
+            let bad = model.whitener.single().unwrap().samples().bad;
+            model.whitener.whiten(&stimuli, &mut responses).unwrap();
+            let usable = model.whitener.single().unwrap().samples().bad == bad;
+            assert!(!usable || responses.iter().all(|r| r.is_finite()), "{path:?}, row {row}: {responses:?}");
+        }
+        Model::<f32>::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    }
+}
+
 /// A small brother of the fuzzer: every byte of a file, changed in three ways.
 #[test]
 fn no_changed_byte_makes_it_panic_or_put_out_nonsense() {

@@ -1,6 +1,6 @@
 //! Sums rows of recordings up into the moments of their contexts.
 
-use leukos::{ContextMoments, Moments, Result, RunningMoments};
+use leukos::{ContextMoments, Moments, Result, RunningMoments, mark_unusable};
 
 use super::recordings::Division;
 use crate::recording::Rows;
@@ -10,7 +10,7 @@ pub struct Sums {
     channels: usize,
     division: Division,
     /// Values this large count as bad.
-    saturation: f64,
+    saturation: Option<f64>,
     named: ContextMoments,
     /// Contexts of recordings that have come to their end, where they are divided into segments.
     finished: Vec<(String, Moments)>,
@@ -29,7 +29,7 @@ impl Sums {
         Self {
             channels,
             division,
-            saturation: saturation.unwrap_or(f64::INFINITY),
+            saturation,
             named: ContextMoments::new(channels),
             finished: Vec::new(),
             segments: Segments::new(channels, division.length()),
@@ -44,23 +44,12 @@ impl Sums {
     /// # Errors
     /// When they are not whole rows.
     pub fn update(&mut self, recording: &str, rows: &mut Rows) -> Result<()> {
-        self.screen(&mut rows.values);
+        self.rows += (rows.values.len() / self.channels) as u64;
+        self.bad += mark_unusable(&mut rows.values, self.channels, self.saturation);
         match self.division {
             Division::Files => self.named.update(recording, &rows.values),
             Division::Segments(_) => self.segments.update(&rows.values),
             Division::Labels => self.update_labelled(rows),
-        }
-    }
-
-    fn screen(&mut self, values: &mut [f64]) {
-        for row in values.chunks_exact_mut(self.channels) {
-            let mut bad = false;
-            for value in row.iter_mut().filter(|value| !(value.abs() < self.saturation)) {
-                *value = f64::NAN;
-                bad = true;
-            }
-            self.rows += 1;
-            self.bad += u64::from(bad);
         }
     }
 

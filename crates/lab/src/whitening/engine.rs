@@ -112,16 +112,7 @@ impl<T: Real> Engine<T> {
         if self.frozen.is_some() {
             return "as the model stands; nothing adapts".into();
         }
-        if let Some(whitener) = self.model.whitener.single_mut() {
-            return whitener.status().to_string();
-        }
-        let channels: Vec<String> =
-            self.model.whitener.groups().map(|(channels, _)| format!("{channels:?}")).collect();
-        let whiteners = self.model.whitener.whiteners_mut().zip(channels);
-        let parts: Vec<String> = whiteners
-            .map(|(whitener, channels)| format!("group of channels {channels}\n{}", whitener.status()))
-            .collect();
-        parts.join("\n")
+        self.model.whitener.status()
     }
 
     /// The whitening matrix and its inverse.
