@@ -1,0 +1,72 @@
+"""Adaptive whitening with fast gain modulation and slow synaptic plasticity.
+
+A circuit of N primary neurons and K interneurons answers a stimulus s with the response r = M^-1 s, where
+M = leak I + W diag(g) W'. Its gains g adapt within a context, its synapses W learn what all contexts share.
+
+- `AdaptiveWhitener` is a scikit-learn estimator for one's own data.
+- `Circuit`, `run_online`, `run_offline` and `run_biological` are the algorithms of the paper (Duong, Simoncelli,
+  Chklovskii and Lipshutz, NeurIPS 2023); equation numbers are its own.
+- `objective`, `gradient`, `whitening_error`, `align`, `optimal_gains` and `least_squares_gains` are its theory.
+- `leukos.datasets` makes contexts and stimuli, `leukos.plotting` draws (it needs matplotlib).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._leukos import (
+    Circuit,
+    DivergedError,
+    Moments,
+    NotConvergedError,
+    OfflineRun,
+    OnlineRun,
+    __version__,
+    align,
+    gradient,
+    least_squares_gains,
+    objective,
+    optimal_gains,
+    run_biological,
+    run_offline,
+    run_online,
+    whitening_error,
+)
+
+if TYPE_CHECKING:
+    from . import datasets, plotting
+    from .estimator import AdaptiveWhitener
+
+__all__ = [
+    "AdaptiveWhitener",
+    "Circuit",
+    "DivergedError",
+    "Moments",
+    "NotConvergedError",
+    "OfflineRun",
+    "OnlineRun",
+    "__version__",
+    "align",
+    "datasets",
+    "gradient",
+    "least_squares_gains",
+    "objective",
+    "optimal_gains",
+    "plotting",
+    "run_biological",
+    "run_offline",
+    "run_online",
+    "whitening_error",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn takes a second to import: only those who use it wait for it.
+    if name == "AdaptiveWhitener":
+        return import_module(".estimator", __name__).AdaptiveWhitener
+    if name in ("datasets", "plotting"):
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

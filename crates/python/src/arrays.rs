@@ -1,0 +1,246 @@
+//! Turns numpy arrays into what the core takes, and back.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use leukos::{Matrix, Real};
+use numpy::{
+    Element, IxDyn, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
+    PyReadonlyArray, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PySlice, PyTuple};
+
+/// The numbers that arrays and circuits are made of.
+pub trait Number: Real + Element {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// An argument that is not what was expected.
+pub fn refuse(argument: &str, expected: impl Display, found: impl Display) -> PyErr {
+    PyValueError::new_err(format!("{argument}: expected {expected}, got {found}"))
+}
+
+/// Whether the numbers of an array are `float32`; all others are taken as `float64`.
+pub fn is_single(array: &Bound<'_, PyUntypedArray>) -> bool {
+    array.dtype().is_equiv_to(&numpy::dtype::<f32>(array.py()))
+}
+
+/// Anything that numpy makes an array of real numbers of.
+pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let array = match object.cast::<PyUntypedArray>() {
+        Ok(array) => array.clone(),
+        Err(_) => read(argument, object)?,
+    };
+    if matches!(array.dtype().kind(), b'f' | b'i' | b'u' | b'b') {
+        return Ok(array);
+    }
+    Err(refuse(argument, "an array of real numbers", format!("one of {}", array.dtype())))
+}
+
+fn read<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let unreadable = |_| {
+        let found =
+            object.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+        refuse(argument, "an array of real numbers", format!("{found} that is none"))
+    };
+    let array = ASARRAY.import(object.py(), "numpy", "asarray")?.call1((object,)).map_err(unreadable)?;
+    Ok(array.cast_into::<PyUntypedArray>()?)
+}
+
+/// The same numbers in C order and in this precision; the array itself where it is like that.
+fn contiguous<'py, T: Number>(array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray<'py, T, IxDyn>> {
+    static ASCONTIGUOUS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = array.py();
+    let own = ASCONTIGUOUS.import(py, "numpy", "require")?.call1((array, numpy::dtype::<T>(py), "CA"))?;
+    Ok(own.cast_into::<PyArrayDyn<T>>()?.try_readonly()?)
+}
+
+/// Its shape as numpy writes it.
+pub fn shape(array: &Bound<'_, PyUntypedArray>) -> String {
+    PyTuple::new(array.py(), array.shape()).map_or_else(|_| String::new(), |shape| shape.to_string())
+}
+
+/// Numbers in a row.
+pub fn vector<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
+    let array = array(argument, object)?;
+    if array.ndim() != 1 {
+        return Err(refuse(argument, "an array of shape (K,)", format!("shape {}", shape(&array))));
+    }
+    let values = contiguous::<T>(&array)?.as_slice()?.to_vec();
+    match values.iter().position(|x| !x.is_finite()) {
+        None => Ok(values),
+        Some(i) => Err(refuse(argument, "finite numbers", format!("{} at position {i}", values[i]))),
+    }
+}
+
+/// A matrix of finite numbers.
+pub fn matrix<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<Matrix<T>> {
+    let array = array(argument, object)?;
+    let &[rows, columns] = array.shape() else {
+        return Err(refuse(argument, "a matrix", format!("shape {}", shape(&array))));
+    };
+    matrix_from(argument, contiguous::<T>(&array)?.as_slice()?, (rows, columns))
+}
+
+fn matrix_from<T: Number>(
+    argument: &str,
+    values: &[T],
+    (rows, columns): (usize, usize),
+) -> PyResult<Matrix<T>> {
+    match values.iter().position(|x| !x.is_finite()) {
+        None => Ok(Matrix::from_fn(rows, columns, |i, j| values[i * columns + j])),
+        Some(place) => {
+            let (i, j) = (place / columns, place % columns);
+            Err(refuse(argument, "finite numbers", format!("{} at ({i}, {j})", values[place])))
+        }
+    }
+}
+
+/// Matrices of finite numbers, one after another.
+pub fn stack<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<Vec<Matrix<T>>> {
+    let array = array(argument, object)?;
+    let &[count, rows, columns] = array.shape() else {
+        let found = format!("shape {}", shape(&array));
+        return Err(refuse(argument, "an array of shape (contexts, N, N)", found));
+    };
+    let values = contiguous::<T>(&array)?;
+    let values = values.as_slice()?;
+    let one = |c: usize| {
+        let own = &values[c * rows * columns..(c + 1) * rows * columns];
+        matrix_from(&format!("{argument}[{c}]"), own, (rows, columns))
+    };
+    (0..count).map(one).collect()
+}
+
+/// Whole numbers from 0 below a limit, such as the contexts of presentations.
+pub fn indices(argument: &str, object: &Bound<'_, PyAny>, limit: usize) -> PyResult<Vec<usize>> {
+    let array = array(argument, object)?;
+    if array.ndim() != 1 || !(matches!(array.dtype().kind(), b'i' | b'u') || array.is_empty()) {
+        let found = format!("{} of shape {}", array.dtype(), shape(&array));
+        return Err(refuse(argument, "a row of whole numbers", found));
+    }
+    let values = contiguous::<f64>(&array)?;
+    let fits = |&x: &f64| (0.0..limit as f64).contains(&x);
+    match values.as_slice()?.iter().find(|x| !fits(x)) {
+        #[allow(clippy::cast_sign_loss)] // Checked.
+        None => Ok(values.as_slice()?.iter().map(|&x| x as usize).collect()),
+        Some(other) => Err(refuse(argument, format!("numbers from 0 to {}", limit as f64 - 1.0), other)),
+    }
+}
+
+/// Rows of numbers that are looked at block by block: an array in C order and of the right precision is not copied,
+/// and any other is converted block by block.
+pub struct Rows<'py, T: Number> {
+    argument: &'static str,
+    array: Bound<'py, PyUntypedArray>,
+    whole: Option<PyReadonlyArray<'py, T, IxDyn>>,
+    /// How many there are.
+    pub count: usize,
+    /// How many numbers each has.
+    pub width: usize,
+}
+
+impl<'py, T: Number> Rows<'py, T> {
+    /// The rows of an array of shape (T, `width`).
+    pub fn new(argument: &'static str, object: &Bound<'py, PyAny>, width: usize) -> PyResult<Self> {
+        let array = array(argument, object)?;
+        match *array.shape() {
+            [count, columns] if columns == width => Self::of(argument, array, (count, width)),
+            _ => {
+                let found = format!("shape {}", shape(&array));
+                Err(refuse(argument, format!("an array of shape (T, {width})"), found))
+            }
+        }
+    }
+
+    /// The same, where one stimulus may come as a vector.
+    pub fn or_one(argument: &'static str, object: &Bound<'py, PyAny>, width: usize) -> PyResult<Self> {
+        let array = array(argument, object)?;
+        match *array.shape() {
+            [columns] if columns == width => Self::of(argument, array, (1, width)),
+            _ => Self::new(argument, &array, width),
+        }
+    }
+
+    fn of(
+        argument: &'static str,
+        array: Bound<'py, PyUntypedArray>,
+        (count, width): (usize, usize),
+    ) -> PyResult<Self> {
+        let ready = array.is_c_contiguous() && array.is_aligned();
+        let whole = match array.cast::<PyArrayDyn<T>>() {
+            Ok(own) if ready => Some(own.try_readonly()?),
+            _ => None,
+        };
+        Ok(Self { argument, array, whole, count, width })
+    }
+
+    /// Looks at some of them.
+    pub fn with<R>(&self, rows: Range<usize>, look: impl FnOnce(&[T]) -> R) -> PyResult<R> {
+        if let Some(whole) = &self.whole {
+            return Ok(look(&whole.as_slice()?[rows.start * self.width..rows.end * self.width]));
+        }
+        let all = rows == (0..self.count);
+        let own = if all { self.array.clone().into_any() } else { self.slice(&rows)? };
+        Ok(look(contiguous::<T>(&own)?.as_slice()?))
+    }
+
+    fn slice(&self, rows: &Range<usize>) -> PyResult<Bound<'py, PyAny>> {
+        let [from, to] = [rows.start, rows.end].map(usize::cast_signed);
+        self.array.get_item(PySlice::new(self.array.py(), from, to, 1))
+    }
+
+    /// Room for as many rows, of the same shape as the array.
+    pub fn room(&self) -> Bound<'py, PyArrayDyn<T>> {
+        PyArray::zeros(self.array.py(), IxDyn(self.array.shape()), false)
+    }
+
+    /// An error of the core about some of them, with the row and the column.
+    pub fn in_place(&self, error: leukos::Error, first: usize) -> PyErr {
+        use leukos::Error::{BadSample, NotFinite};
+        let (index, value, expected) = match error {
+            NotFinite { index, value, .. } => (index, value, "finite numbers"),
+            BadSample { index, value } => (index, value, "usable numbers (or another choice of bad_samples)"),
+            other => return crate::errors::exception(self.array.py(), other),
+        };
+        let (row, column) = (first + index / self.width, index % self.width);
+        refuse(self.argument, expected, format!("{value} in row {row}, column {column}"))
+    }
+}
+
+/// A matrix as a numpy array in C order.
+pub fn from_matrix<'py, T: Number>(py: Python<'py>, matrix: &Matrix<T>) -> Bound<'py, PyArray2<T>> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    shaped(py, by_rows(matrix).collect(), [rows, columns])
+}
+
+/// The entries of a matrix, row after row.
+pub fn by_rows<T: Number>(matrix: &Matrix<T>) -> impl Iterator<Item = T> {
+    let columns = matrix.columns();
+    (0..matrix.rows()).flat_map(move |i| (0..columns).map(move |j| matrix[(i, j)]))
+}
+
+/// Numbers as a numpy array of this shape, which is known to fit.
+pub fn shaped<T: Number, const D: usize>(
+    py: Python<'_>,
+    values: Vec<T>,
+    shape: [usize; D],
+) -> Bound<'_, PyArray<T, numpy::ndarray::Dim<[usize; D]>>>
+where
+    numpy::ndarray::Dim<[usize; D]>: numpy::ndarray::Dimension,
+    [usize; D]: numpy::ndarray::IntoDimension<Dim = numpy::ndarray::Dim<[usize; D]>>,
+{
+    let array = numpy::ndarray::Array::from_shape_vec(shape, values);
+    let array = array.unwrap_or_else(|_| numpy::ndarray::Array::zeros(shape));
+    PyArray::from_owned_array(py, array)
+}
+
+/// Numbers as a numpy array.
+pub fn from_slice<'py, T: Number>(py: Python<'py>, values: &[T]) -> Bound<'py, PyArray1<T>> {
+    PyArray1::from_slice(py, values)
+}

@@ -1,0 +1,156 @@
+//! Binds the contexts and stimuli of the paper's experiments; `leukos.datasets` is their face.
+
+use leukos::contexts::{Axes, Blank, Contexts, Fields, Law, Patch, Stimuli, Synthetic, stream};
+use leukos::{Error, Matrix};
+use numpy::{PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+
+use crate::arrays::{Number, by_rows, from_matrix, indices, matrix, shaped, stack};
+use crate::errors::exception;
+use crate::words::word;
+
+/// The law of the axes: a word, or the axes themselves.
+#[derive(FromPyObject)]
+pub enum AxesWords<'py> {
+    Word(String),
+    Given(Bound<'py, PyAny>),
+}
+
+impl AxesWords<'_> {
+    fn axes(&self, [least, most]: [f64; 2]) -> PyResult<Axes> {
+        const WORDS: [(&str, u8); 4] = [("sphere", 0), ("angles", 1), ("nonnegative", 2), ("orthogonal", 3)];
+        match self {
+            Self::Given(axes) => Ok(Axes::Given(matrix("axes", axes)?)),
+            Self::Word(given) => Ok(match word("axes", given, &WORDS)? {
+                0 => Axes::Sphere,
+                1 => Axes::Angles { least, most },
+                2 => Axes::NonNegative,
+                _ => Axes::Orthogonal,
+            }),
+        }
+    }
+}
+
+/// The paper's synthetic family: covariances, axes V and strengths of each context.
+#[pyfunction]
+#[pyo3(signature = (
+    n_contexts, n_neurons, n_interneurons, *, axes, angles, sparsity, strengths, blank, leak, seed
+))]
+#[allow(clippy::too_many_arguments)] // Python names its arguments.
+pub fn synthetic_covariances<'py>(
+    py: Python<'py>,
+    n_contexts: usize,
+    n_neurons: usize,
+    n_interneurons: usize,
+    axes: AxesWords<'py>,
+    angles: [f64; 2],
+    sparsity: f64,
+    strengths: [f64; 2],
+    blank: &str,
+    leak: f64,
+    seed: u64,
+) -> PyResult<[Bound<'py, PyAny>; 3]> {
+    let family = Synthetic {
+        neurons: n_neurons,
+        interneurons: n_interneurons,
+        contexts: n_contexts,
+        axes: axes.axes(angles)?,
+        sparsity,
+        strengths,
+        blank: word("blank", blank, &[("kept", Blank::Kept), ("redrawn", Blank::Redrawn)])?,
+        leak,
+    };
+    let drawn = family.draw(&mut stream(seed, 0)).map_err(|error| exception(py, error))?;
+    let strengths = from_matrix(py, &drawn.strengths.transpose()).into_any();
+    Ok([from_stack(py, drawn.contexts.covariances()), from_matrix(py, &drawn.axes).into_any(), strengths])
+}
+
+/// Covariances of patches of 1/f^a fields.
+#[pyfunction]
+#[pyo3(signature = (
+    n_contexts, shape, *, spacing, exponents, log_stretch, upright, noise, condition, norm, seed
+))]
+#[allow(clippy::too_many_arguments)] // Python names its arguments.
+pub fn field_covariances(
+    py: Python<'_>,
+    n_contexts: usize,
+    shape: [usize; 2],
+    spacing: usize,
+    exponents: [f64; 2],
+    log_stretch: f64,
+    upright: f64,
+    noise: [f64; 2],
+    condition: f64,
+    norm: f64,
+    seed: u64,
+) -> PyResult<Bound<'_, PyAny>> {
+    let patch = Patch { height: shape[0], width: shape[1], spacing };
+    let fields =
+        Fields { contexts: n_contexts, patch, exponents, log_stretch, upright, noise, condition, norm };
+    let drawn = py.detach(|| fields.draw(&mut stream(seed, 0))).map_err(|error| exception(py, error))?;
+    Ok(from_stack(py, drawn.contexts.covariances()))
+}
+
+/// The same spectra with random eigenvectors.
+#[pyfunction]
+pub fn control_covariances<'py>(covariances: &Bound<'py, PyAny>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+    let (py, covariances) = (covariances.py(), stack("covariances", covariances)?);
+    let controls = Contexts::new(covariances).and_then(|contexts| contexts.controls(&mut stream(seed, 0)));
+    Ok(from_stack(py, controls.map_err(|error| exception(py, error))?.covariances()))
+}
+
+/// Stimuli of presentations of equal length.
+#[pyfunction]
+#[pyo3(signature = (covariances, presented, samples, *, degrees_of_freedom, autocorrelation, single, seed))]
+#[allow(clippy::too_many_arguments)] // Python names its arguments.
+pub fn draw_stimuli<'py>(
+    covariances: &Bound<'py, PyAny>,
+    presented: &Bound<'py, PyAny>,
+    samples: usize,
+    degrees_of_freedom: Option<f64>,
+    autocorrelation: Option<f64>,
+    single: bool,
+    seed: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = covariances.py();
+    let contexts = Contexts::new(stack("covariances", covariances)?).map_err(|error| exception(py, error))?;
+    let presented = indices("presented", presented, contexts.len())?;
+    let law = match (degrees_of_freedom, autocorrelation) {
+        (None, None) => Law::Gaussian,
+        (Some(degrees), None) => Law::StudentT { degrees },
+        (None, Some(coefficient)) => Law::Autocorrelated { coefficient },
+        (Some(_), Some(_)) => {
+            return Err(crate::arrays::refuse("autocorrelation", "None with degrees_of_freedom", "a number"));
+        }
+    };
+    let stimuli = Stimuli::new(contexts, law, stream(seed, 0)).map_err(|error| exception(py, error))?;
+    if single {
+        fill::<f32>(py, stimuli, &presented, samples)
+    } else {
+        fill::<f64>(py, stimuli, &presented, samples)
+    }
+}
+
+fn fill<'py, T: Number>(
+    py: Python<'py>,
+    mut stimuli: Stimuli,
+    presented: &[usize],
+    samples: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let n = stimuli.contexts().neurons();
+    let room = PyArray2::<T>::zeros(py, [presented.len() * samples, n], false);
+    let mut slots = room.readwrite();
+    let slots = slots.as_slice_mut()?;
+    let outcome: Result<(), Error> = py.detach(|| {
+        let places = slots.chunks_exact_mut((samples * n).max(1));
+        presented.iter().zip(places).try_for_each(|(&context, place)| stimuli.fill(context, place))
+    });
+    outcome.map_err(|error| exception(py, error))?;
+    Ok(room.into_any())
+}
+
+fn from_stack<'py>(py: Python<'py>, matrices: &[Matrix]) -> Bound<'py, PyAny> {
+    let n = matrices.first().map_or(0, Matrix::rows);
+    let values = matrices.iter().flat_map(by_rows).collect::<Vec<f64>>();
+    shaped(py, values, [matrices.len(), n, n]).into_any()
+}

@@ -1,0 +1,123 @@
+//! Binds runs on the covariances of contexts: Algorithm 2.
+
+use std::ops::ControlFlow;
+
+use leukos::{Circuit as Core, Observer, Offline, Shown, Step, WhiteningMeter};
+use pyo3::prelude::*;
+
+use crate::arrays::{Number, indices, shaped, stack};
+use crate::circuit::{Circuit, with_circuit};
+use crate::errors::exception;
+use crate::patience::Listener;
+use crate::words::{RuleWords, offline_gains};
+
+/// What came out of `run_offline`.
+///
+/// Attributes
+/// ----------
+/// errors : array of shape (presentations, steps)
+///     The whitening error (operator norm) before each step.
+/// circuit : Circuit
+///     The circuit at the end.
+#[pyclass(frozen, get_all, module = "leukos")]
+pub struct OfflineRun {
+    errors: Py<PyAny>,
+    circuit: Circuit,
+}
+
+#[pymethods]
+impl OfflineRun {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let presentations = self.errors.bind(py).len()?;
+        Ok(format!("<leukos.OfflineRun: {presentations} presentations, {}>", self.circuit.describe()))
+    }
+}
+
+/// Runs a circuit on the covariances of contexts (Algorithm 2).
+///
+/// Parameters
+/// ----------
+/// circuit : Circuit
+///     Where to start; it is not changed.
+/// covariances : array of shape (contexts, N, N)
+///     C_ss of each context.
+/// presented : array of shape (presentations,)
+///     Which context each presentation shows, by number from 0.
+/// steps : int
+///     Updates in each presentation, J in the paper.
+/// gain_rate, synapse_rate, multiplier_rate : float or None
+///     The rates of gains (Eq. 7), synapses (Eq. 8) and multipliers. None freezes that part.
+/// order : "concurrent" or "sequential"
+///     As in the paper's text and the authors' code, or as in the pseudo-code, which diverges on natural images.
+/// unit_norm, sign
+///     As for `run_online`.
+/// gains : "rule", "least_squares" or "optimal"
+///     Whether gains are stepped by their rule, or set before each step: so that M is nearest to C^(1/2), or to the
+///     minimum of the objective.
+///
+/// Returns an `OfflineRun`. Raises `DivergedError` when M stops being positive definite.
+#[pyfunction]
+#[pyo3(signature = (
+    circuit, covariances, presented, *, steps, gain_rate, synapse_rate, order="concurrent", unit_norm="free", sign="free",
+    multiplier_rate=None, gains="rule",
+))]
+#[allow(clippy::too_many_arguments)] // Python names its arguments.
+pub fn run_offline(
+    circuit: &Circuit,
+    covariances: &Bound<'_, PyAny>,
+    presented: &Bound<'_, PyAny>,
+    steps: usize,
+    gain_rate: Option<f64>,
+    synapse_rate: Option<f64>,
+    order: &str,
+    unit_norm: &str,
+    sign: &str,
+    multiplier_rate: Option<f64>,
+    gains: &str,
+) -> PyResult<OfflineRun> {
+    let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch: 1 };
+    let gains = offline_gains(gains)?;
+    let py = covariances.py();
+    with_circuit!(circuit, circuit => {
+        let covariances = stack("covariances", covariances)?;
+        let presented = indices("presented", presented, covariances.len())?;
+        let run = Offline::new(circuit.clone(), rules.rules()?, covariances, gains);
+        advance(py, run.map_err(|error| exception(py, error))?, &presented, steps)
+    })
+}
+
+fn advance<T: Number>(
+    py: Python<'_>,
+    mut run: Offline<T>,
+    presented: &[usize],
+    steps: usize,
+) -> PyResult<OfflineRun>
+where
+    Circuit: From<Core<T>>,
+{
+    let meter = WhiteningMeter::new(&run.circuit().cast());
+    let errors = Vec::with_capacity(presented.len().saturating_mul(steps).min(1 << 24));
+    let mut watcher = Watcher { meter, errors, listener: Listener::new() };
+    py.detach(|| run.advance(presented, steps, &mut watcher)).map_err(|error| exception(py, error))?;
+    watcher.listener.heard()?;
+    let errors = shaped(py, watcher.errors, [presented.len(), steps]).into_any().unbind();
+    Ok(OfflineRun { errors, circuit: run.into_circuit().into() })
+}
+
+/// Measures each step, and listens for Ctrl-C.
+struct Watcher {
+    meter: WhiteningMeter,
+    errors: Vec<f64>,
+    listener: Listener,
+}
+
+impl<T: Number> Observer<T> for Watcher {
+    fn see(&mut self, step: &Step<'_, T>) -> ControlFlow<()> {
+        if let Shown::Covariance { covariance, .. } = step.shown {
+            let error = self.meter.error(&step.circuit.cast(), &covariance.cast());
+            // Every circuit of an offline run is valid.
+            self.errors.push(error.unwrap_or(f64::INFINITY));
+        }
+        self.listener.listen()
+    }
+}

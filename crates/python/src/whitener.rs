@@ -1,0 +1,392 @@
+//! Binds the whitener, as the engine of `leukos.AdaptiveWhitener`.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use leukos::contexts::stream;
+use leukos::{
+    BadSamples, FrozenWhitener, GroupedWhitener, LearningProgress, Matrix, Model, Moments, Real, Span,
+    TrainingSynapses, WhitenerSettings, WhitenerTraining,
+};
+use numpy::PyArrayMethods;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, refuse};
+use crate::errors::exception;
+use crate::moments::ContextMoments;
+use crate::patience::{aside, in_stretches};
+use crate::words::word;
+
+/// A fitted whitener, in the precision of the rows that it saw last: the engine of `AdaptiveWhitener`.
+#[pyclass(module = "leukos._leukos")]
+pub struct Whitener(Precise);
+
+#[derive(Clone)]
+enum Precise {
+    Single(Model<f32>),
+    Double(Model<f64>),
+}
+
+/// Does the same with a model of either precision.
+macro_rules! with_model {
+    ($of:expr, $model:ident => $work:expr) => {
+        match $of {
+            Precise::Single($model) => $work,
+            Precise::Double($model) => $work,
+        }
+    };
+}
+
+/// How a whitener is fitted, in words.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Fitting<'py> {
+    n_interneurons: Option<usize>,
+    synapses: SynapseWords<'py>,
+    groups: Option<Vec<Vec<usize>>>,
+    seed: u64,
+    time_constant: f64,
+    synapse_time_constant: Option<f64>,
+    mean_time_constant: Option<f64>,
+    strength: f64,
+    bad_samples: String,
+    saturation: Option<f64>,
+    update_every: usize,
+    floor: f64,
+    outlier_limit: f64,
+    patience: Option<f64>,
+    leak: f64,
+    channel_names: Option<Vec<String>>,
+}
+
+#[derive(FromPyObject)]
+enum SynapseWords<'py> {
+    Word(String),
+    Given(Bound<'py, PyAny>),
+}
+
+impl Fitting<'_> {
+    fn settings(&self) -> PyResult<WhitenerSettings> {
+        let bad_samples = [
+            ("error", BadSamples::Error),
+            ("mark", BadSamples::Mark),
+            ("hold", BadSamples::Hold),
+            ("zero", BadSamples::Zero),
+        ];
+        Ok(WhitenerSettings {
+            time_constant: Span::Samples(self.time_constant),
+            synapse_time_constant: self.synapse_time_constant.map(Span::Samples),
+            mean_time_constant: self.mean_time_constant.map(Span::Samples),
+            strength: self.strength,
+            bad_samples: word("bad_samples", &self.bad_samples, &bad_samples)?,
+            saturation: self.saturation,
+            update_every: self.update_every,
+            floor: self.floor,
+            outlier_limit: self.outlier_limit,
+            patience: self.patience.map(Span::Samples),
+            leak: self.leak,
+            ..WhitenerSettings::default()
+        })
+    }
+
+    fn training(&self, moments: Vec<Moments>) -> PyResult<WhitenerTraining> {
+        let synapses = match &self.synapses {
+            SynapseWords::Given(synapses) => TrainingSynapses::Given(matrix("synapses", synapses)?),
+            SynapseWords::Word(given) => {
+                match word("synapses", given, &[("eigenbasis", 0), ("random", 1)])? {
+                    0 => TrainingSynapses::Eigenbasis,
+                    _ => TrainingSynapses::Random,
+                }
+            }
+        };
+        let interneurons = self.n_interneurons;
+        Ok(WhitenerTraining { moments, interneurons, synapses, ..WhitenerTraining::default() })
+    }
+}
+
+#[pymethods]
+impl Whitener {
+    /// Fits a whitener to the moments of contexts.
+    #[staticmethod]
+    fn fit(py: Python<'_>, moments: &ContextMoments, fitting: Fitting<'_>) -> PyResult<Self> {
+        let explain = |error| exception(py, error);
+        let settings = fitting.settings()?;
+        settings.validate().map_err(explain)?;
+        let contexts = moments.core.clone().finish().map_err(explain)?;
+        for (name, moments) in &contexts {
+            moments.covariance().map_err(|error| refuse_context(name, &error))?;
+        }
+        let moments = contexts.into_iter().map(|(_, moments)| moments).collect();
+        let (training, groups, seed) = (fitting.training(moments)?, fitting.groups, fitting.seed);
+        let fitted = aside(py, move |stop| {
+            let watch = |_: LearningProgress| {
+                if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let mut rng = stream(seed, 0);
+            match groups {
+                None => training.fit::<f64>(settings, &mut rng, watch).map(GroupedWhitener::from),
+                Some(groups) => training.fit_groups(&groups, &settings, &mut rng, watch),
+            }
+        })?;
+        let mut model = Model::from(fitted.map_err(explain)?);
+        model.channel_names = fitting.channel_names;
+        Ok(Self(Precise::Double(model)))
+    }
+
+    /// Reads a model file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let explain = |error| exception(py, error);
+        Ok(Self(match leukos::Precision::in_file(bytes).map_err(explain)? {
+            leukos::Precision::Single => Precise::Single(Model::from_bytes(bytes).map_err(explain)?),
+            leukos::Precision::Double => Precise::Double(Model::from_bytes(bytes).map_err(explain)?),
+        }))
+    }
+
+    /// The bytes of the model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = with_model!(&self.0, model => model.to_bytes()).map_err(|error| exception(py, error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Whitens rows and adapts on the way.
+    #[allow(non_snake_case)]
+    fn adapt<'py>(&mut self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.run(X, Way::Adapt)
+    }
+
+    /// Turns the responses of an adapting run back into its stimuli, by adapting along.
+    #[allow(non_snake_case)]
+    fn adapt_inverse<'py>(&mut self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.run(X, Way::AdaptInverse)
+    }
+
+    /// Whitens rows with everything as it stands.
+    #[allow(non_snake_case)]
+    fn transform<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.map(X, Way::Adapt)
+    }
+
+    /// Turns responses back into stimuli with everything as it stands.
+    #[allow(non_snake_case)]
+    fn inverse_transform<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.map(X, Way::AdaptInverse)
+    }
+
+    /// Says that a new context begins.
+    fn begin_context(&mut self) {
+        with_model!(&mut self.0, model => model.whitener.begin_context());
+    }
+
+    #[getter]
+    fn channels(&self) -> usize {
+        with_model!(&self.0, model => model.whitener.channels())
+    }
+
+    #[getter]
+    fn channel_names(&self) -> Option<Vec<String>> {
+        with_model!(&self.0, model => model.channel_names.clone())
+    }
+
+    /// Rows taken in while adapting.
+    #[getter]
+    fn samples_seen(&self) -> u64 {
+        with_model!(&self.0, model => model.whitener.whiteners().map(|own| own.samples().seen).max().unwrap_or(0))
+    }
+
+    #[getter]
+    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        with_model!(&self.0, model => from_slice(py, &model.whitener.mean()).into_any())
+    }
+
+    /// The scale of each channel, that of its group.
+    #[getter]
+    fn scale<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        let mut scales = vec![0.0; self.channels()];
+        with_model!(&self.0, model => {
+            for (channels, whitener) in model.whitener.groups() {
+                channels.iter().for_each(|&channel| scales[channel] = whitener.scale());
+            }
+        });
+        from_slice(py, &scales).into_any()
+    }
+
+    #[getter]
+    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        let gains: Vec<f64> = with_model!(&self.0, model => {
+            model.whitener.whiteners().flat_map(|whitener| whitener.gains().iter().copied()).collect()
+        });
+        from_slice(py, &gains).into_any()
+    }
+
+    /// The synapses of all groups side by side, with zeros between groups.
+    #[getter]
+    fn synapses<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        from_matrix(py, &with_model!(&self.0, model => synapses(&model.whitener))).into_any()
+    }
+
+    /// Mean and covariance of the gains in the contexts of the fit, for a whitener of one group.
+    #[getter]
+    fn prior<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let prior =
+            with_model!(&self.0, model => model.whitener.single().and_then(|own| own.prior().cloned()))?;
+        Some((from_slice(py, &prior.mean).into_any(), from_matrix(py, &prior.covariance).into_any()))
+    }
+
+    fn whitening_matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let matrix = with_model!(&self.0, model => model.whitener.whitening_matrix());
+        Ok(from_matrix(py, &matrix.map_err(|error| exception(py, error))?).into_any())
+    }
+
+    fn dewhitening_matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let matrix = with_model!(&self.0, model => model.whitener.dewhitening_matrix());
+        Ok(from_matrix(py, &matrix.map_err(|error| exception(py, error))?).into_any())
+    }
+
+    /// How it is doing, in words.
+    fn status(&mut self) -> String {
+        with_model!(&mut self.0, model => model.whitener.status())
+    }
+
+    /// The settings of a loaded model, by the names of the parameters.
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        with_model!(&self.0, model => settings(py, &model.whitener))
+    }
+
+    fn __copy__(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
+    }
+}
+
+/// Which way rows go.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Adapt,
+    AdaptInverse,
+}
+
+impl Whitener {
+    /// Adapts along rows, in their precision.
+    fn run<'py>(&mut self, rows: &Bound<'py, PyAny>, way: Way) -> PyResult<Bound<'py, PyAny>> {
+        let py = rows.py();
+        match (&self.0, is_single(&array("X", rows)?)) {
+            (Precise::Double(model), true) => self.0 = Precise::Single(cast(py, model)?),
+            (Precise::Single(model), false) => self.0 = Precise::Double(cast(py, model)?),
+            _ => {}
+        }
+        with_model!(&mut self.0, model => run(&mut model.whitener, rows, way))
+    }
+
+    fn map<'py>(&self, rows: &Bound<'py, PyAny>, way: Way) -> PyResult<Bound<'py, PyAny>> {
+        let py = rows.py();
+        match (&self.0, is_single(&array("X", rows)?)) {
+            (Precise::Double(model), true) => map(&cast::<f64, f32>(py, model)?.whitener, rows, way),
+            (Precise::Single(model), false) => map(&cast::<f32, f64>(py, model)?.whitener, rows, way),
+            (Precise::Double(model), false) => map(&model.whitener, rows, way),
+            (Precise::Single(model), true) => map(&model.whitener, rows, way),
+        }
+    }
+}
+
+/// The same model in the other precision, by way of its file, which either precision reads.
+fn cast<T: Real, U: Real>(py: Python<'_>, model: &Model<T>) -> PyResult<Model<U>> {
+    let explain = |error| exception(py, error);
+    Model::from_bytes(&model.to_bytes().map_err(explain)?).map_err(explain)
+}
+
+fn run<'py, T: Number>(
+    whitener: &mut GroupedWhitener<T>,
+    rows: &Bound<'py, PyAny>,
+    way: Way,
+) -> PyResult<Bound<'py, PyAny>> {
+    let rows = Rows::<T>::new("X", rows, whitener.channels())?;
+    through(&rows, |from, to| match way {
+        Way::Adapt => whitener.whiten(from, to),
+        Way::AdaptInverse => whitener.unwhiten(from, to),
+    })
+}
+
+fn map<'py, T: Number>(
+    whitener: &GroupedWhitener<T>,
+    rows: &Bound<'py, PyAny>,
+    way: Way,
+) -> PyResult<Bound<'py, PyAny>> {
+    let frozen = match way {
+        Way::Adapt => whitener.frozen(),
+        Way::AdaptInverse => whitener.frozen_inverse(),
+    };
+    let mut frozen: FrozenWhitener<T> = frozen.map_err(|error| exception(rows.py(), error))?;
+    through(&Rows::<T>::new("X", rows, whitener.channels())?, |from, to| frozen.map(from, to))
+}
+
+/// Maps rows into as many rows.
+fn through<'py, T: Number>(
+    rows: &Rows<'py, T>,
+    mut map: impl FnMut(&[T], &mut [T]) -> leukos::Result<()> + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let room = rows.room();
+    let mut slots = room.readwrite();
+    let (slots, n) = (slots.as_slice_mut()?, rows.width);
+    in_stretches(room.py(), rows, |stretch, from| map(from, &mut slots[stretch.start * n..stretch.end * n]))?;
+    Ok(room.into_any())
+}
+
+fn refuse_context(name: &str, error: &leukos::Error) -> PyErr {
+    let problem = error.to_string();
+    if name.is_empty() {
+        return pyo3::exceptions::PyValueError::new_err(problem.replacen("samples", "X", 1));
+    }
+    refuse("contexts", "usable samples of each", format!("none of {name:?} ({problem})"))
+}
+
+fn synapses<T: Real>(whitener: &GroupedWhitener<T>) -> Matrix {
+    let interneurons = whitener.whiteners().map(|own| own.gains().len()).sum();
+    let (mut all, mut first) = (Matrix::zeros(whitener.channels(), interneurons), 0);
+    for (channels, own) in whitener.groups() {
+        let weights = own.circuit().synapses().feedback();
+        for k in 0..weights.columns() {
+            channels.iter().enumerate().for_each(|(i, &channel)| {
+                all[(channel, first + k)] = weights[(i, k)].to_f64();
+            });
+        }
+        first += weights.columns();
+    }
+    all
+}
+
+/// The groups of a loaded model are groups of the estimator, and the settings those of its first.
+fn settings<'py, T: Real>(py: Python<'py>, whitener: &GroupedWhitener<T>) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    let Some((_, first)) = whitener.groups().next() else { return Ok(all) };
+    let (own, pace) = (first.settings(), first.settings().time_constants());
+    let pace = pace.map_err(|error| exception(py, error))?;
+    all.set_item("time_constant", pace.gains)?;
+    all.set_item("synapse_time_constant", pace.synapses)?;
+    all.set_item("mean_time_constant", own.mean_time_constant.map(|_| pace.mean))?;
+    all.set_item("strength", own.strength)?;
+    let bad_samples = match own.bad_samples {
+        BadSamples::Mark => "mark",
+        BadSamples::Hold => "hold",
+        BadSamples::Zero => "zero",
+        BadSamples::Error => "error",
+    };
+    all.set_item("bad_samples", bad_samples)?;
+    all.set_item("saturation", own.saturation)?;
+    all.set_item("update_every", own.update_every)?;
+    all.set_item("floor", own.floor)?;
+    all.set_item("outlier_limit", own.outlier_limit)?;
+    all.set_item("patience", own.patience.map(|_| pace.patience))?;
+    all.set_item("leak", own.leak)?;
+    all.set_item("n_interneurons", first.gains().len())?;
+    let groups: Option<Vec<Vec<usize>>> = match whitener.single() {
+        Some(_) => None,
+        None => Some(whitener.groups().map(|(channels, _)| channels.to_vec()).collect()),
+    };
+    all.set_item("groups", groups)?;
+    Ok(all)
+}
