@@ -13,11 +13,26 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PySlice, PyTuple};
 
-/// The numbers that arrays and circuits are made of.
-pub trait Number: Real + Element {}
+use crate::circuit::{Circuit, Precise};
+use crate::errors::exception_in;
 
-impl Number for f32 {}
-impl Number for f64 {}
+/// The numbers that arrays and circuits are made of.
+pub trait Number: Real + Element {
+    /// A circuit of such numbers, as Python sees it.
+    fn circuit(circuit: leukos::Circuit<Self>) -> Circuit;
+}
+
+impl Number for f32 {
+    fn circuit(circuit: leukos::Circuit<Self>) -> Circuit {
+        Circuit(Precise::Single(circuit))
+    }
+}
+
+impl Number for f64 {
+    fn circuit(circuit: leukos::Circuit<Self>) -> Circuit {
+        Circuit(Precise::Double(circuit))
+    }
+}
 
 /// An argument that is not what was expected.
 pub fn refuse(argument: &str, expected: impl Display, found: impl Display) -> PyErr {
@@ -206,7 +221,7 @@ impl<'py, T: Number> Rows<'py, T> {
         let (index, value, expected) = match error {
             NotFinite { index, value, .. } => (index, value, "finite numbers"),
             BadSample { index, value } => (index, value, "usable numbers (or another choice of bad_samples)"),
-            other => return crate::errors::exception(self.array.py(), other),
+            other => return exception_in::<T>(self.array.py(), other),
         };
         let (row, column) = (first + index / self.width, index % self.width);
         refuse(self.argument, expected, format!("{value} in row {row}, column {column}"))

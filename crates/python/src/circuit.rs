@@ -40,18 +40,6 @@ pub enum Precise {
     Double(Core<f64>),
 }
 
-impl From<Core<f32>> for Circuit {
-    fn from(circuit: Core<f32>) -> Self {
-        Self(Precise::Single(circuit))
-    }
-}
-
-impl From<Core<f64>> for Circuit {
-    fn from(circuit: Core<f64>) -> Self {
-        Self(Precise::Double(circuit))
-    }
-}
-
 /// Does the same with a circuit of either precision.
 macro_rules! with_circuit {
     ($of:expr, $circuit:ident => $work:expr) => {
@@ -105,11 +93,11 @@ impl Circuit {
     ) -> PyResult<Self> {
         let synapses = &array("synapses", synapses)?;
         let parts = Parts { synapses, gains, leak, feedforward, multipliers };
-        Ok(if is_single(synapses) {
-            parts.assemble::<f32>()?.into()
+        if is_single(synapses) {
+            parts.assemble().map(f32::circuit)
         } else {
-            parts.assemble::<f64>()?.into()
-        })
+            parts.assemble().map(f64::circuit)
+        }
     }
 
     /// W (N, K), or the feedback weights W_nr of an untied circuit; a copy.
@@ -178,7 +166,7 @@ impl Circuit {
         solver: &str,
         response_rate: Option<f64>,
         tolerance: Option<f64>,
-        max_iterations: Option<usize>,
+        max_iterations: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let solver = SolverWords { solver, response_rate, tolerance, max_iterations };
         with_circuit!(self, circuit => respond(circuit, S, &solver))

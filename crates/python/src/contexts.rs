@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Number, by_rows, from_matrix, indices, matrix, shaped, stack};
 use crate::errors::exception;
-use crate::words::word;
+use crate::words::{whole, word};
 
 /// The law of the axes: a word, or the axes themselves.
 #[derive(FromPyObject)]
@@ -39,28 +39,28 @@ impl AxesWords<'_> {
 #[allow(clippy::too_many_arguments)] // Python names its arguments.
 pub fn synthetic_covariances<'py>(
     py: Python<'py>,
-    n_contexts: usize,
-    n_neurons: usize,
-    n_interneurons: usize,
+    n_contexts: i64,
+    n_neurons: i64,
+    n_interneurons: i64,
     axes: AxesWords<'py>,
     angles: [f64; 2],
     sparsity: f64,
     strengths: [f64; 2],
     blank: &str,
     leak: f64,
-    seed: u64,
+    seed: i64,
 ) -> PyResult<[Bound<'py, PyAny>; 3]> {
     let family = Synthetic {
-        neurons: n_neurons,
-        interneurons: n_interneurons,
-        contexts: n_contexts,
+        neurons: whole("n_neurons", n_neurons, 1)?,
+        interneurons: whole("n_interneurons", n_interneurons, 0)?,
+        contexts: whole("n_contexts", n_contexts, 1)?,
         axes: axes.axes(angles)?,
         sparsity,
         strengths,
         blank: word("blank", blank, &[("kept", Blank::Kept), ("redrawn", Blank::Redrawn)])?,
         leak,
     };
-    let drawn = family.draw(&mut stream(seed, 0)).map_err(|error| exception(py, error))?;
+    let drawn = family.draw(&mut stream(seed_of(seed)?, 0)).map_err(|error| exception(py, error))?;
     let strengths = from_matrix(py, &drawn.strengths.transpose()).into_any();
     Ok([from_stack(py, drawn.contexts.covariances()), from_matrix(py, &drawn.axes).into_any(), strengths])
 }
@@ -73,29 +73,33 @@ pub fn synthetic_covariances<'py>(
 #[allow(clippy::too_many_arguments)] // Python names its arguments.
 pub fn field_covariances(
     py: Python<'_>,
-    n_contexts: usize,
-    shape: [usize; 2],
-    spacing: usize,
+    n_contexts: i64,
+    shape: [i64; 2],
+    spacing: i64,
     exponents: [f64; 2],
     log_stretch: f64,
     upright: f64,
     noise: [f64; 2],
     condition: f64,
     norm: f64,
-    seed: u64,
+    seed: i64,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let patch = Patch { height: shape[0], width: shape[1], spacing };
+    let [height, width] = [whole("shape", shape[0], 1)?, whole("shape", shape[1], 1)?];
+    let patch = Patch { height, width, spacing: whole("spacing", spacing, 1)? };
+    let n_contexts = whole("n_contexts", n_contexts, 1)?;
     let fields =
         Fields { contexts: n_contexts, patch, exponents, log_stretch, upright, noise, condition, norm };
-    let drawn = py.detach(|| fields.draw(&mut stream(seed, 0))).map_err(|error| exception(py, error))?;
+    let mut rng = stream(seed_of(seed)?, 0);
+    let drawn = py.detach(|| fields.draw(&mut rng)).map_err(|error| exception(py, error))?;
     Ok(from_stack(py, drawn.contexts.covariances()))
 }
 
 /// The same spectra with random eigenvectors.
 #[pyfunction]
-pub fn control_covariances<'py>(covariances: &Bound<'py, PyAny>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+pub fn control_covariances<'py>(covariances: &Bound<'py, PyAny>, seed: i64) -> PyResult<Bound<'py, PyAny>> {
     let (py, covariances) = (covariances.py(), stack("covariances", covariances)?);
-    let controls = Contexts::new(covariances).and_then(|contexts| contexts.controls(&mut stream(seed, 0)));
+    let mut rng = stream(seed_of(seed)?, 0);
+    let controls = Contexts::new(covariances).and_then(|contexts| contexts.controls(&mut rng));
     Ok(from_stack(py, controls.map_err(|error| exception(py, error))?.covariances()))
 }
 
@@ -106,15 +110,16 @@ pub fn control_covariances<'py>(covariances: &Bound<'py, PyAny>, seed: u64) -> P
 pub fn draw_stimuli<'py>(
     covariances: &Bound<'py, PyAny>,
     presented: &Bound<'py, PyAny>,
-    samples: usize,
+    samples: i64,
     degrees_of_freedom: Option<f64>,
     autocorrelation: Option<f64>,
     single: bool,
-    seed: u64,
+    seed: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = covariances.py();
     let contexts = Contexts::new(stack("covariances", covariances)?).map_err(|error| exception(py, error))?;
     let presented = indices("presented", presented, contexts.len())?;
+    let samples = whole("samples", samples, 1)?;
     let law = match (degrees_of_freedom, autocorrelation) {
         (None, None) => Law::Gaussian,
         (Some(degrees), None) => Law::StudentT { degrees },
@@ -123,7 +128,8 @@ pub fn draw_stimuli<'py>(
             return Err(crate::arrays::refuse("autocorrelation", "None with degrees_of_freedom", "a number"));
         }
     };
-    let stimuli = Stimuli::new(contexts, law, stream(seed, 0)).map_err(|error| exception(py, error))?;
+    let stimuli =
+        Stimuli::new(contexts, law, stream(seed_of(seed)?, 0)).map_err(|error| exception(py, error))?;
     if single {
         fill::<f32>(py, stimuli, &presented, samples)
     } else {
@@ -147,6 +153,11 @@ fn fill<'py, T: Number>(
     });
     outcome.map_err(|error| exception(py, error))?;
     Ok(room.into_any())
+}
+
+/// `random_state` of Python.
+fn seed_of(given: i64) -> PyResult<u64> {
+    whole("random_state", given, 0).map(|seed| seed as u64)
 }
 
 fn from_stack<'py>(py: Python<'py>, matrices: &[Matrix]) -> Bound<'py, PyAny> {

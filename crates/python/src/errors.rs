@@ -4,7 +4,7 @@ use leukos::{Diverged, Error};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::circuit::Circuit;
+use crate::arrays::Number;
 
 pyo3::create_exception!(
     leukos,
@@ -22,19 +22,24 @@ pyo3::create_exception!(
 
 /// The exception for an error.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
+    exception_in::<f64>(py, error)
+}
+
+/// The same for a run in this precision, which the circuit of a divergence has too.
+pub fn exception_in<T: Number>(py: Python<'_>, error: Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Diverged(diverged) => self::diverged(py, text, *diverged).unwrap_or_else(|error| error),
+        Error::Diverged(diverged) => self::diverged::<T>(py, text, &diverged).unwrap_or_else(|error| error),
         Error::NotConverged { .. } => NotConvergedError::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }
 
-fn diverged(py: Python<'_>, text: String, diverged: Diverged) -> PyResult<PyErr> {
+fn diverged<T: Number>(py: Python<'_>, text: String, diverged: &Diverged) -> PyResult<PyErr> {
     let exception = DivergedError::new_err(text);
     let value = exception.value(py);
     value.setattr("step", diverged.step)?;
-    value.setattr("circuit", Circuit::from(diverged.circuit))?;
+    value.setattr("circuit", T::circuit(diverged.circuit.cast()))?;
     Ok(exception)
 }
 

@@ -5,9 +5,10 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, refuse, vector};
+use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, vector};
 use crate::errors::exception;
 use crate::patience::in_stretches;
+use crate::words::whole;
 
 /// Count, mean and co-moments of samples, which can be summed up apart and merged.
 ///
@@ -24,11 +25,8 @@ pub struct Moments(pub Core);
 #[pymethods]
 impl Moments {
     #[new]
-    fn new(channels: usize) -> PyResult<Self> {
-        if channels == 0 {
-            return Err(refuse("channels", "1 or more", 0));
-        }
-        Ok(Self(Core::new(channels)))
+    fn new(channels: i64) -> PyResult<Self> {
+        Ok(Self(Core::new(whole("channels", channels, 1)?)))
     }
 
     /// Takes in rows of samples, an array of shape (T, channels).

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use leukos::{Circuit as Core, Observer, Offline, Shown, Step, WhiteningMeter};
+use leukos::{Observer, Offline, Shown, Step, WhiteningMeter};
 use pyo3::prelude::*;
 
 use crate::arrays::{Number, indices, shaped, stack};
 use crate::circuit::{Circuit, with_circuit};
-use crate::errors::exception;
+use crate::errors::{exception, exception_in};
 use crate::patience::Listener;
-use crate::words::{RuleWords, offline_gains};
+use crate::words::{RuleWords, offline_gains, whole};
 
 /// What came out of `run_offline`.
 ///
@@ -66,7 +66,7 @@ pub fn run_offline(
     circuit: &Circuit,
     covariances: &Bound<'_, PyAny>,
     presented: &Bound<'_, PyAny>,
-    steps: usize,
+    steps: i64,
     gain_rate: Option<f64>,
     synapse_rate: Option<f64>,
     order: &str,
@@ -76,7 +76,7 @@ pub fn run_offline(
     gains: &str,
 ) -> PyResult<OfflineRun> {
     let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch: 1 };
-    let gains = offline_gains(gains)?;
+    let (gains, steps) = (offline_gains(gains)?, whole("steps", steps, 1)?);
     let py = covariances.py();
     with_circuit!(circuit, circuit => {
         let covariances = stack("covariances", covariances)?;
@@ -91,17 +91,15 @@ fn advance<T: Number>(
     mut run: Offline<T>,
     presented: &[usize],
     steps: usize,
-) -> PyResult<OfflineRun>
-where
-    Circuit: From<Core<T>>,
-{
+) -> PyResult<OfflineRun> {
     let meter = WhiteningMeter::new(&run.circuit().cast());
     let errors = Vec::with_capacity(presented.len().saturating_mul(steps).min(1 << 24));
     let mut watcher = Watcher { meter, errors, listener: Listener::new() };
-    py.detach(|| run.advance(presented, steps, &mut watcher)).map_err(|error| exception(py, error))?;
+    py.detach(|| run.advance(presented, steps, &mut watcher))
+        .map_err(|error| exception_in::<T>(py, error))?;
     watcher.listener.heard()?;
     let errors = shaped(py, watcher.errors, [presented.len(), steps]).into_any().unbind();
-    Ok(OfflineRun { errors, circuit: run.into_circuit().into() })
+    Ok(OfflineRun { errors, circuit: T::circuit(run.into_circuit()) })
 }
 
 /// Measures each step, and listens for Ctrl-C.

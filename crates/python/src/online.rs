@@ -9,10 +9,10 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Number, Rows, from_slice, indices, refuse, stack};
 use crate::circuit::{Circuit, with_circuit};
-use crate::errors::exception;
+use crate::errors::{exception, exception_in};
 use crate::patience::in_stretches;
 use crate::trace::Trace;
-use crate::words::{RuleWords, SolverWords};
+use crate::words::{RuleWords, SolverWords, whole};
 
 /// What came out of `run_online` or `run_biological`.
 ///
@@ -47,7 +47,7 @@ struct Watched<'a, 'py> {
     covariances: Option<&'a Bound<'py, PyAny>>,
     presented: Option<&'a Bound<'py, PyAny>>,
     record: Vec<String>,
-    every: usize,
+    every: i64,
 }
 
 /// Runs a circuit on stimuli and lets it learn from each (Algorithm 1 with its defaults).
@@ -98,15 +98,15 @@ pub fn run_online(
     unit_norm: &str,
     sign: &str,
     multiplier_rate: Option<f64>,
-    batch: usize,
+    batch: i64,
     solver: &str,
     response_rate: Option<f64>,
     tolerance: Option<f64>,
-    max_iterations: Option<usize>,
+    max_iterations: Option<i64>,
     covariances: Option<&Bound<'_, PyAny>>,
     presented: Option<&Bound<'_, PyAny>>,
     record: Vec<String>,
-    every: usize,
+    every: i64,
 ) -> PyResult<OnlineRun> {
     let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch };
     let solver = SolverWords { solver, response_rate, tolerance, max_iterations };
@@ -135,15 +135,15 @@ pub fn run_biological(
     synapse_rate: Option<f64>,
     multiplier_rate: Option<f64>,
     order: &str,
-    batch: usize,
+    batch: i64,
     solver: &str,
     response_rate: Option<f64>,
     tolerance: Option<f64>,
-    max_iterations: Option<usize>,
+    max_iterations: Option<i64>,
     covariances: Option<&Bound<'_, PyAny>>,
     presented: Option<&Bound<'_, PyAny>>,
     record: Vec<String>,
-    every: usize,
+    every: i64,
 ) -> PyResult<OnlineRun> {
     let (unit_norm, sign) = ("multiplier", "nonnegative");
     let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch };
@@ -167,10 +167,7 @@ fn advance<T: Number>(
     mut run: Online<T>,
     stimuli: &Bound<'_, PyAny>,
     watched: &Watched<'_, '_>,
-) -> PyResult<OnlineRun>
-where
-    Circuit: From<Core<T>>,
-{
+) -> PyResult<OnlineRun> {
     let py = stimuli.py();
     let rows = Rows::<T>::new("S", stimuli, run.circuit().neurons())?;
     let mut watcher = Watcher::new(run.circuit(), rows.count, watched)?;
@@ -187,9 +184,9 @@ where
         Ok(())
     })?;
     drop(responses);
-    let circuit = run.into_circuit().map_err(|error| exception(py, error))?.into();
+    let circuit = run.into_circuit().map_err(|error| exception_in::<T>(py, error))?;
     let (errors, trace) = watcher.finish(py)?;
-    Ok(OnlineRun { responses: room.into_any().unbind(), circuit, errors, trace })
+    Ok(OnlineRun { responses: room.into_any().unbind(), circuit: T::circuit(circuit), errors, trace })
 }
 
 /// Measures and keeps what was asked for.
@@ -211,9 +208,7 @@ struct Meter {
 
 impl<T: Number> Watcher<T> {
     fn new(circuit: &Core<T>, steps: usize, watched: &Watched<'_, '_>) -> PyResult<Self> {
-        if watched.every == 0 {
-            return Err(refuse("every", "1 step or more", 0));
-        }
+        let every = whole("every", watched.every, 1)? as u64;
         let meter = match watched.covariances {
             Some(covariances) => Some(Meter::new(&circuit.cast(), covariances, watched.presented, steps)?),
             None if watched.presented.is_some() => {
@@ -222,7 +217,7 @@ impl<T: Number> Watcher<T> {
             None => None,
         };
         let trace = Trace::new(circuit, &watched.record)?;
-        Ok(Self { every: watched.every as u64, meter, trace })
+        Ok(Self { every, meter, trace })
     }
 
     fn is_idle(&self) -> bool {

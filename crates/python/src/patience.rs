@@ -99,7 +99,7 @@ pub fn aside<R: Send + 'static>(
         match outcome {
             Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Timeout) => {
-                py.check_signals().inspect_err(|_| stop.store(true, Ordering::Relaxed))?
+                py.check_signals().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
             }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err("the computation panicked; please report this"));

@@ -13,12 +13,18 @@ pub fn word<W: Copy>(argument: &str, given: &str, words: &[(&str, W)]) -> PyResu
     })
 }
 
+/// A whole number that is not too small.
+pub fn whole(argument: &str, given: i64, least: usize) -> PyResult<usize> {
+    let number = usize::try_from(given).ok().filter(|number| *number >= least);
+    number.ok_or_else(|| refuse(argument, format!("a whole number of {least} or more"), given))
+}
+
 /// How responses are found, in words.
 pub struct SolverWords<'a> {
     pub solver: &'a str,
     pub response_rate: Option<f64>,
     pub tolerance: Option<f64>,
-    pub max_iterations: Option<usize>,
+    pub max_iterations: Option<i64>,
 }
 
 /// After how many iterations the dynamics give up unless told otherwise.
@@ -46,6 +52,8 @@ impl SolverWords<'_> {
         unused("response_rate", self.response_rate.is_some(), &[Method::Dynamics])?;
         unused("max_iterations", self.max_iterations.is_some(), &[Method::Dynamics])?;
         unused("tolerance", self.tolerance.is_some(), &[Method::Dynamics, Method::Iterative])?;
+        let max_iterations =
+            self.max_iterations.map(|given| whole("max_iterations", given, 1)).transpose()?;
         let usual = if T::EPSILON.to_f64() < 1e-10 { 1e-10 } else { 1e-5 };
         let tolerance = T::from_f64(self.tolerance.unwrap_or(usual));
         Ok(match method {
@@ -54,7 +62,7 @@ impl SolverWords<'_> {
             Method::Dynamics => Solver::Dynamics {
                 rate: self.response_rate.map(T::from_f64),
                 tolerance,
-                max_iterations: self.max_iterations.unwrap_or(MAX_ITERATIONS),
+                max_iterations: max_iterations.unwrap_or(MAX_ITERATIONS),
             },
         })
     }
@@ -68,7 +76,7 @@ pub struct RuleWords<'a> {
     pub unit_norm: &'a str,
     pub sign: &'a str,
     pub order: &'a str,
-    pub batch: usize,
+    pub batch: i64,
 }
 
 impl RuleWords<'_> {
@@ -94,7 +102,7 @@ impl RuleWords<'_> {
             unit_norm,
             sign: word("sign", self.sign, &[("free", Sign::Free), ("nonnegative", Sign::NonNegative)])?,
             order: order(self.order)?,
-            batch: self.batch,
+            batch: whole("batch", self.batch, 1)?,
         })
     }
 }

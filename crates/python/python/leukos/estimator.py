@@ -102,6 +102,12 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     True
     """
 
+    _whitener: Whitener
+    _sums: ContextMoments | None
+    """What has been summed up; None for a model from a file."""
+    _label: str | None
+    """The context of the last sample of a stream with labels."""
+
     def __init__(
         self,
         n_interneurons: int | None = None,
@@ -156,15 +162,15 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The whitener starts anew from the sums of all samples; what `adapt_transform` has learned since is not kept.
         Parameters are those of `fit`.
         """
-        first = not hasattr(self, "_whitener")
-        if not first and self._sums is None:
+        known = getattr(self, "_sums", None)
+        if known is None and hasattr(self, "_whitener"):
             raise ValueError(
                 "partial_fit: expected an estimator that was fitted here, got one that was loaded from a model file, "
                 "which does not keep the sums of its samples; use fit to start anew, or adapt_transform to go on"
             )
         fitting = self._fitting()
-        X = self._validated(X, reset=first)
-        sums = ContextMoments(X.shape[1], self.saturation) if first else copy(self._sums)
+        X = self._validated(X, reset=known is None)
+        sums = ContextMoments(X.shape[1], self.saturation) if known is None else copy(known)
         for label, rows in _runs(X, contexts):
             sums.update(label, rows)
         if sums.bad and self.bad_samples == "error":
@@ -172,6 +178,8 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"X: expected values below the saturation {self.saturation}, got {sums.bad} rows that are not "
                 '(or another choice of bad_samples than "error")'
             )
+        if sums.rows - sums.bad < 2:
+            raise ValueError(f"X: expected two usable samples or more, got n_samples = {sums.rows - sums.bad}")
         names = getattr(self, "feature_names_in_", None)
         fitting["channel_names"] = None if names is None else [str(name) for name in names]
         self._whitener = Whitener.fit(sums, fitting)
@@ -214,7 +222,8 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns an array of the same shape and of the dtype of X.
         """
         check_is_fitted(self)
-        given, X = X, self._validated(X, reset=False)
+        # The engine looks for bad samples itself, and says where they are.
+        given, X = X, self._validated(X, reset=False, finite=False)
         whitener = copy(self._whitener)
         label, responses = getattr(self, "_label", None), []
         for own, rows in _runs(X, contexts):
@@ -326,8 +335,8 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @property
     def n_samples_seen_(self) -> int:
-        summed = 0 if self._fitted() and self._sums is None else self._sums.rows
-        return summed + self._whitener.samples_seen
+        adapted = self._fitted().samples_seen
+        return adapted if self._sums is None else adapted + self._sums.rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_whitener")
@@ -346,11 +355,12 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _forget(self) -> None:
         for name in ("_whitener", "_sums", "_label"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
-    def _validated(self, X: ArrayLike, *, reset: bool, channels: bool = True) -> NDArray[Any]:
+    def _validated(self, X: ArrayLike, *, reset: bool, channels: bool = True, finite: bool = True) -> NDArray[Any]:
         """X as an array of float32 or float64, in whatever order its numbers lie."""
-        options = {"dtype": [np.float64, np.float32], "ensure_all_finite": self.bad_samples == "error"}
+        finite = finite and self.bad_samples == "error"
+        options = {"dtype": [np.float64, np.float32], "ensure_all_finite": finite}
         if channels:
             return validate_data(self, X, reset=reset, **options)
         # Responses have no names of their own to agree with.
@@ -385,7 +395,7 @@ def _number(name: str, value: object) -> float:
 
 
 def _whole(name: str, value: object, *, least: int) -> int:
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= least:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
         return int(value)
     raise ValueError(f"{name}: expected a whole number of {least} or more, got {value!r}")
 
