@@ -24,6 +24,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogFormatter, MaxNLocator
 
 __all__ = ["COLOURS", "covariances", "ellipses", "error", "filters", "gains"]
 
@@ -64,6 +65,8 @@ def ellipses(
     lines = None if synapses is None else _matrix("synapses", synapses, "(2, K)", rows=2)
     if labels is not None and len(labels) != len(stack):
         raise ValueError(f"labels: expected {len(stack)} of them, one for each covariance, got {len(labels)}")
+    if len(colours) == 0:
+        raise ValueError("colours: expected one or more, got none")
 
     ax = _axes(ax, (4.0, 4.0))
     turn = np.linspace(0.0, 2.0 * np.pi, 181)
@@ -71,12 +74,14 @@ def ellipses(
     for c, root in enumerate(roots):
         name = None if labels is None else labels[c]
         ax.plot(*(root @ circle), color=colours[c % len(colours)], linewidth=1.6, label=name)
+    reach = 1.1 * float(np.abs(ax.dataLim.get_points()).max()) or 1.0
     for column in [] if lines is None else lines.T:
         if column.any():
             ax.axline((0.0, 0.0), tuple(column), color=_GREY, linewidth=1.0, linestyle="--", zorder=1)
-    ax.set_aspect("equal")
-    ax.set_xlabel("channel 0")
-    ax.set_ylabel("channel 1")
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.yaxis.set_major_locator(MaxNLocator(5))
+    ax.set(xlabel="channel 0", ylabel="channel 1")
     if labels is not None:
         ax.legend(frameon=False)
     return ax
@@ -202,6 +207,8 @@ def error(
     ax.plot(times, values, color=colour, linewidth=1.6, label=label)
     _mark(ax, starts)
     ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(_PlainNumbers())
+    ax.yaxis.set_minor_formatter(_PlainNumbers(minor_thresholds=(1.0, 0.4)))
     ax.set_xlabel(unit)
     ax.set_ylabel("whitening error")
     if label is not None:
@@ -241,7 +248,7 @@ def covariances(
     if kind == "correlation":
         pair = [_correlation(name, matrix) for name, matrix in zip(("before", "after"), pair, strict=True)]
     if axes is None:
-        axes = list(plt.subplots(1, 2, figsize=(7.0, 3.2), layout="constrained")[1])
+        axes = list(plt.subplots(1, 2, figsize=(7.0, 2.9), layout="constrained")[1])
     if len(axes) != 2:
         raise ValueError(f"axes: expected a pair of Axes, got {len(axes)}")
 
@@ -254,14 +261,22 @@ def covariances(
     return figure
 
 
+class _PlainNumbers(LogFormatter):
+    """Writes 0.1 where matplotlib writes a power of ten, at the ticks that it would label."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
 def _draw_matrix(ax: Axes, matrix: NDArray[np.float64], limit: float, names: Sequence[str] | None) -> AxesImage:
     image = ax.imshow(matrix, _DIVERGING, vmin=-limit, vmax=limit)
-    ax.set_xlabel("channel")
     if names is None:
-        ax.set_ylabel("channel")
+        ax.set(xlabel="channel", ylabel="channel")
     else:
         ax.set_xticks(range(len(names)), names, rotation=90)
         ax.set_yticks(range(len(names)), names)
+    if names is None and len(matrix) <= 12:
+        ax.set(xticks=range(len(matrix)), yticks=range(len(matrix)))
     return image
 
 
@@ -280,7 +295,7 @@ def _figure(ax: Axes) -> Figure | SubFigure:
 
 
 def _mark(ax: Axes, starts: NDArray[np.float64]) -> None:
-    ax.vlines(starts, 0.0, 1.0, colors=_GREY, linewidth=0.7, transform=ax.get_xaxis_transform(), zorder=0)
+    ax.vlines(starts, 0.0, 1.0, colors="0.75", linewidth=0.6, transform=ax.get_xaxis_transform(), zorder=0)
 
 
 def _fresh_colour(ax: Axes) -> str:
