@@ -144,28 +144,55 @@ def test_colours_are_those_of_okabe_and_ito() -> None:
 
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: plotting.ellipses(np.eye(3)), "covariances: expected an array of shape (contexts, 2, 2), got shape (3, 3)"),
-    (lambda: plotting.ellipses([["a", "b"], ["c", "d"]]), "covariances: expected an array of real numbers, got one of <U1"),
+    (
+        lambda: plotting.ellipses(np.eye(3)),
+        "covariances: expected an array of shape (contexts, 2, 2), got shape (3, 3)",
+    ),
+    (
+        lambda: plotting.ellipses([["a", "b"], ["c", "d"]]),
+        "covariances: expected an array of real numbers, got one of <U1",
+    ),
     (lambda: plotting.ellipses([[1.0, np.nan], [0.0, 1.0]]), "covariances: expected finite numbers, got nan at (0, 1)"),
-    (lambda: plotting.ellipses([[1, 2], [0, 1]]), "covariances[0]: expected a symmetric matrix, got [[1.0, 2.0], [0.0, 1.0]]"),
+    (
+        lambda: plotting.ellipses([[1, 2], [0, 1]]),
+        "covariances[0]: expected a symmetric matrix, got [[1.0, 2.0], [0.0, 1.0]]",
+    ),
     (lambda: plotting.ellipses(np.diag([1.0, -2.0])), "covariances[0]: expected no negative eigenvalue, got -2.0"),
-    (lambda: plotting.ellipses(SQUARE, synapses=np.eye(3)), "synapses: expected an array of shape (2, K), got shape (3, 3)"),
-    (lambda: plotting.ellipses(SQUARE, labels=["a", "b"]), "labels: expected 1 of them, one for each covariance, got 2"),
+    (
+        lambda: plotting.ellipses(SQUARE, synapses=np.eye(3)),
+        "synapses: expected an array of shape (2, K), got shape (3, 3)",
+    ),
+    (
+        lambda: plotting.ellipses(SQUARE, labels=["a", "b"]),
+        "labels: expected 1 of them, one for each covariance, got 2",
+    ),
     (lambda: plotting.ellipses(SQUARE, colours=[]), "colours: expected one or more, got none"),
     (lambda: plotting.filters(np.eye(5), (2, 3)), "synapses: expected an array of shape (6, K), got shape (5, 5)"),
     (lambda: plotting.filters(np.eye(4), (0, 4)), "shape: expected a height and a width of 1 or more, got (0, 4)"),
     (lambda: plotting.filters(np.eye(4), (2, 2), columns=0), "columns: expected 1 or more, got 0"),
-    (lambda: plotting.filters(np.zeros((4, 0)), (2, 2)), "synapses: expected an array of shape (4, K), got shape (4, 0)"),
+    (
+        lambda: plotting.filters(np.zeros((4, 0)), (2, 2)),
+        "synapses: expected an array of shape (4, K), got shape (4, 0)",
+    ),
     (lambda: plotting.gains([1.0, 2.0]), "gains: expected an array of shape (steps, K), got shape (2,)"),
     (lambda: plotting.gains([[1.0]], every=0), "every: expected 1 sample or more, got 0"),
     (lambda: plotting.gains([[1.0]], sample_rate=-1.0), "sample_rate: expected a positive number, got -1.0"),
-    (lambda: plotting.gains([[1.0]], changes=[[1]]), "changes: expected an array of shape (changes,), got shape (1, 1)"),
+    (
+        lambda: plotting.gains([[1.0]], changes=[[1]]),
+        "changes: expected an array of shape (changes,), got shape (1, 1)",
+    ),
     (lambda: plotting.error([[1.0]]), "errors: expected an array of shape (steps,), got shape (1, 1)"),
     (lambda: plotting.error([]), "errors: expected an array of shape (steps,), got shape (0,)"),
     (lambda: plotting.error([1.0, -1.0]), "errors: expected no negative number, got -1.0"),
     (lambda: plotting.error([1.0], median=0), "median: expected 1 step or more, got 0"),
-    (lambda: plotting.covariances(np.ones((2, 3)), SQUARE), "before: expected an array of shape (N, N), got shape (2, 3)"),
-    (lambda: plotting.covariances(SQUARE, np.eye(3)), "after: expected an array of shape (2, 2) as before, got shape (3, 3)"),
+    (
+        lambda: plotting.covariances(np.ones((2, 3)), SQUARE),
+        "before: expected an array of shape (N, N), got shape (2, 3)",
+    ),
+    (
+        lambda: plotting.covariances(SQUARE, np.eye(3)),
+        "after: expected an array of shape (2, 2) as before, got shape (3, 3)",
+    ),
     (
         lambda: plotting.covariances(SQUARE, SQUARE, kind="both"),  # type: ignore[arg-type]
         "kind: expected \"covariance\" or \"correlation\", got 'both'",
@@ -174,7 +201,10 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
         lambda: plotting.covariances(SQUARE, np.zeros((2, 2)), kind="correlation"),
         "after: expected positive variances, got 0.0",
     ),
-    (lambda: plotting.covariances(SQUARE, SQUARE, names=["a"]), "names: expected 2 of them, one for each channel, got 1"),
+    (
+        lambda: plotting.covariances(SQUARE, SQUARE, names=["a"]),
+        "names: expected 2 of them, one for each channel, got 1",
+    ),
     (lambda: plotting.covariances(SQUARE, SQUARE, [plt.subplots()[1]]), "axes: expected a pair of Axes, got 1"),
 ]
 
