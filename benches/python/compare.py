@@ -201,7 +201,8 @@ def main():
     if options.package:
         from package import report  # here, because the rivals alone do not need Leukos
 
-        print(report(options.rows, options.rust_seconds))
+        for part in report(options.rows, options.rust_seconds):
+            print(part, flush=True)
         return
     result = json.loads(options.rivals.read_text()) if options.rivals else measure(options)
     say("\n" + table(result))
