@@ -11,7 +11,9 @@ use leukos::{
 };
 
 fn main() -> Result<()> {
-    let contexts = Synthetic::published().draw(&mut stream(7, 0))?.contexts;
+    // Python hands covariances around, so their roots are taken anew.
+    let drawn = Synthetic::published().draw(&mut stream(7, 0))?.contexts;
+    let contexts = Contexts::new(drawn.covariances().to_vec())?;
     online::<f64>("online double", &contexts)?;
     online::<f32>("online single", &contexts)?;
     offline(&contexts)?;

@@ -15,21 +15,31 @@ use crate::words::{RuleWords, offline_gains, whole};
 ///
 /// Attributes
 /// ----------
-/// errors : array of shape (presentations, steps)
-///     The whitening error (operator norm) before each step.
+/// errors : array of shape (presentations, steps), or None
+///     The whitening error (operator norm) before each step; None where it was not to be measured.
 /// circuit : Circuit
 ///     The circuit at the end.
-#[pyclass(frozen, get_all, module = "leukos")]
+#[pyclass(frozen, module = "leukos")]
 pub struct OfflineRun {
-    errors: Py<PyAny>,
+    errors: Option<Py<PyAny>>,
     circuit: Circuit,
+    presentations: usize,
 }
 
 #[pymethods]
 impl OfflineRun {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let presentations = self.errors.bind(py).len()?;
-        Ok(format!("<leukos.OfflineRun: {presentations} presentations, {}>", self.circuit.describe()))
+    #[getter]
+    fn errors(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.errors.as_ref().map(|errors| errors.clone_ref(py))
+    }
+
+    #[getter]
+    fn circuit(&self) -> Circuit {
+        self.circuit.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<leukos.OfflineRun: {} presentations, {}>", self.presentations, self.circuit.describe())
     }
 }
 
@@ -54,12 +64,14 @@ impl OfflineRun {
 /// gains : "rule", "least_squares" or "optimal"
 ///     Whether gains are stepped by their rule, or set before each step: so that M is nearest to C^(1/2), or to the
 ///     minimum of the objective.
+/// errors : bool
+///     Whether the whitening error is measured before each step, which takes longer than the step itself.
 ///
 /// Returns an `OfflineRun`. Raises `DivergedError` when M stops being positive definite.
 #[pyfunction]
 #[pyo3(signature = (
     circuit, covariances, presented, *, steps, gain_rate, synapse_rate, order="concurrent", unit_norm="free", sign="free",
-    multiplier_rate=None, gains="rule",
+    multiplier_rate=None, gains="rule", errors=true,
 ))]
 #[allow(clippy::too_many_arguments)] // Python names its arguments.
 pub fn run_offline(
@@ -74,6 +86,7 @@ pub fn run_offline(
     sign: &str,
     multiplier_rate: Option<f64>,
     gains: &str,
+    errors: bool,
 ) -> PyResult<OfflineRun> {
     let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch: 1 };
     let (gains, steps) = (offline_gains(gains)?, whole("steps", steps, 1)?);
@@ -82,7 +95,7 @@ pub fn run_offline(
         let covariances = stack("covariances", covariances)?;
         let presented = indices("presented", presented, covariances.len())?;
         let run = Offline::new(circuit.clone(), rules.rules()?, covariances, gains);
-        advance(py, run.map_err(|error| exception(py, error))?, &presented, steps)
+        advance(py, run.map_err(|error| exception(py, error))?, &presented, steps, errors)
     })
 }
 
@@ -91,28 +104,29 @@ fn advance<T: Number>(
     mut run: Offline<T>,
     presented: &[usize],
     steps: usize,
+    measured: bool,
 ) -> PyResult<OfflineRun> {
-    let meter = WhiteningMeter::new(&run.circuit().cast());
-    let errors = Vec::with_capacity(presented.len().saturating_mul(steps).min(1 << 24));
-    let mut watcher = Watcher { meter, errors, listener: Listener::new() };
+    let meter = measured.then(|| WhiteningMeter::new(&run.circuit().cast()));
+    let mut watcher = Watcher { meter, errors: Vec::new(), listener: Listener::new() };
     py.detach(|| run.advance(presented, steps, &mut watcher))
         .map_err(|error| exception_in::<T>(py, error))?;
     watcher.listener.heard()?;
-    let errors = shaped(py, watcher.errors, [presented.len(), steps]).into_any().unbind();
-    Ok(OfflineRun { errors, circuit: T::circuit(run.into_circuit()) })
+    let presentations = presented.len();
+    let errors = measured.then(|| shaped(py, watcher.errors, [presentations, steps]).into_any().unbind());
+    Ok(OfflineRun { errors, circuit: T::circuit(run.into_circuit()), presentations })
 }
 
-/// Measures each step, and listens for Ctrl-C.
+/// Measures each step if asked to, and listens for Ctrl-C.
 struct Watcher {
-    meter: WhiteningMeter,
+    meter: Option<WhiteningMeter>,
     errors: Vec<f64>,
     listener: Listener,
 }
 
 impl<T: Number> Observer<T> for Watcher {
     fn see(&mut self, step: &Step<'_, T>) -> ControlFlow<()> {
-        if let Shown::Covariance { covariance, .. } = step.shown {
-            let error = self.meter.error(&step.circuit.cast(), &covariance.cast());
+        if let (Shown::Covariance { covariance, .. }, Some(meter)) = (step.shown, &mut self.meter) {
+            let error = meter.error(&step.circuit.cast(), &covariance.cast());
             // Every circuit of an offline run is valid.
             self.errors.push(error.unwrap_or(f64::INFINITY));
         }

@@ -14,6 +14,31 @@ type _UnitNorm = Literal["free", "projected", "multiplier"]
 type _Sign = Literal["free", "nonnegative"]
 type _Part = Literal["gains", "synapses", "feedforward", "multipliers"]
 
+__all__ = [
+    "Circuit",
+    "ContextMoments",
+    "DivergedError",
+    "Moments",
+    "NotConvergedError",
+    "OfflineRun",
+    "OnlineRun",
+    "Whitener",
+    "__version__",
+    "align",
+    "control_covariances",
+    "draw_stimuli",
+    "field_covariances",
+    "gradient",
+    "least_squares_gains",
+    "objective",
+    "optimal_gains",
+    "run_biological",
+    "run_offline",
+    "run_online",
+    "synthetic_covariances",
+    "whitening_error",
+]
+
 __version__: str
 
 class DivergedError(RuntimeError):
@@ -43,6 +68,7 @@ class Circuit:
     def multipliers(self) -> _Array: ...
     @property
     def leak(self) -> float: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
     def inverse_whitening_matrix(self) -> _Array: ...
     def whitening_matrix(self) -> _Array: ...
     def respond(
@@ -69,7 +95,7 @@ class OnlineRun:
 @final
 class OfflineRun:
     @property
-    def errors(self) -> _Doubles: ...
+    def errors(self) -> _Doubles | None: ...
     @property
     def circuit(self) -> Circuit: ...
 
@@ -124,6 +150,7 @@ def run_offline(
     sign: _Sign = "free",
     multiplier_rate: float | None = None,
     gains: Literal["rule", "least_squares", "optimal"] = "rule",
+    errors: bool = True,
 ) -> OfflineRun: ...
 def objective(M: ArrayLike, C: ArrayLike) -> float: ...
 def gradient(M: ArrayLike, C: ArrayLike) -> _Doubles: ...
