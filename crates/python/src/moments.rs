@@ -145,6 +145,25 @@ impl ContextMoments {
         }
     }
 
+    /// Of contexts that were summed up elsewhere, by name; further rows can be taken in.
+    #[staticmethod]
+    fn of(
+        py: Python<'_>,
+        channels: usize,
+        saturation: Option<f64>,
+        contexts: Vec<(String, Moments)>,
+    ) -> PyResult<Self> {
+        let explain = |error| exception(py, error);
+        let rows = contexts.iter().map(|(_, moments)| moments.0.count() + moments.0.bad()).sum();
+        let bad = contexts.iter().map(|(_, moments)| moments.0.bad()).sum();
+        let resume = |(name, moments): (String, Moments)| {
+            RunningMoments::resume(moments.0, Vec::new()).map(|running| (name, running)).map_err(explain)
+        };
+        let contexts = contexts.into_iter().map(resume).collect::<PyResult<_>>()?;
+        let core = CoreContexts::resume(channels, contexts).map_err(explain)?;
+        Ok(Self { core, channels, saturation, rows, bad })
+    }
+
     /// How many contexts there are.
     fn __len__(&self) -> usize {
         self.core.contexts().len()

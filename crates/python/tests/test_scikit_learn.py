@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from leukos import AdaptiveWhitener
+from leukos import AdaptiveWhitener, Moments
 
 VARIANTS = [
     AdaptiveWhitener(),
@@ -75,6 +75,27 @@ def test_partial_fits_are_one_fit(X):
     assert parts.n_samples_seen_ == len(X)
     again = parts.fit(X[:100])
     assert again.n_samples_seen_ == 100
+
+
+def test_sums_from_elsewhere_are_as_good_as_samples(X):
+    labels = np.repeat(["a", "b", "a"], 1000)
+    here = AdaptiveWhitener().fit(X, contexts=labels)
+    sums = {"a": Moments(4), "b": Moments(4)}
+    sums["a"].update(np.vstack([X[:1000], X[2000:]]))
+    sums["b"].update(X[1000:2000])
+    there = AdaptiveWhitener().fit_moments(sums)
+    np.testing.assert_array_equal(here.transform(X), there.transform(X))
+    assert there.n_samples_seen_ == len(X) and there.n_features_in_ == 4
+    there.partial_fit(X[:500], contexts=np.repeat("c", 500))
+    assert there.n_samples_seen_ == len(X) + 500
+    alone = Moments(4)
+    alone.update(X)
+    np.testing.assert_array_equal(AdaptiveWhitener().fit_moments(alone).gains_, AdaptiveWhitener().fit(X).gains_)
+    for wrong in {}, 3, {"a": X}:
+        with pytest.raises(ValueError, match="contexts.*: expected .*Moments, got"):
+            AdaptiveWhitener().fit_moments(wrong)
+    with pytest.raises(ValueError, match="moments: expected 4 channels, got 3 channels"):
+        AdaptiveWhitener().fit_moments({"a": alone, "b": Moments(3)})
 
 
 def test_how_a_stream_is_cut_changes_no_bit(X):

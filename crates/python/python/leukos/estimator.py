@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._leukos import ContextMoments, Whitener
+from ._leukos import ContextMoments, Moments, Whitener
 
 
 class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -168,7 +168,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "partial_fit: expected an estimator that was fitted here, got one that was loaded from a model file, "
                 "which does not keep the sums of its samples; use fit to start anew, or adapt_transform to go on"
             )
-        fitting = self._fitting()
+        self._fitting()  # Whatever is wrong with the parameters is said before the samples are read.
         X = self._validated(X, reset=known is None)
         sums = ContextMoments(X.shape[1], self.saturation) if known is None else copy(known)
         for label, rows in _runs(X, contexts):
@@ -178,11 +178,38 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"X: expected values below the saturation {self.saturation}, got {sums.bad} rows that are not "
                 '(or another choice of bad_samples than "error")'
             )
+        return self._fit_sums(sums)
+
+    def fit_moments(self, contexts: Mapping[str, Moments] | Moments) -> Self:
+        """Fits to samples that were summed up elsewhere: on other machines, or over months.
+
+        Parameters
+        ----------
+        contexts : Moments, or a mapping from names of contexts to Moments
+            What has been summed up of each context; one `Moments` alone is what `fit` makes of samples without labels.
+            The outcome is that of `fit` with the same sums; `partial_fit` goes on from there.
+        """
+        if isinstance(contexts, Moments):
+            contexts = {"": contexts}
+        if not isinstance(contexts, Mapping) or not contexts:
+            raise ValueError(f"contexts: expected Moments, or a mapping of names to Moments, got {contexts!r}")
+        for name, moments in contexts.items():
+            if not isinstance(moments, Moments):
+                raise ValueError(f"contexts[{name!r}]: expected Moments, got {type(moments).__name__}")
+        self._fitting()
+        channels = next(iter(contexts.values())).channels
+        sums = ContextMoments.of(channels, self.saturation, [(str(name), m) for name, m in contexts.items()])
+        self._forget()
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = channels
+        return self._fit_sums(sums)
+
+    def _fit_sums(self, sums: ContextMoments) -> Self:
         if sums.rows - sums.bad < 2:
             raise ValueError(f"X: expected two usable samples or more, got n_samples = {sums.rows - sums.bad}")
         names = getattr(self, "feature_names_in_", None)
-        fitting["channel_names"] = None if names is None else [str(name) for name in names]
-        self._whitener = Whitener.fit(sums, fitting)
+        names = None if names is None else [str(name) for name in names]
+        self._whitener = Whitener.fit(sums, {**self._fitting(), "channel_names": names})
         self._sums = sums
         return self
 
@@ -371,7 +398,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31)
-        fitting: dict[str, Any] = {"seed": _whole("random_state", seed, least=0), "channel_names": None}
+        fitting: dict[str, Any] = {"seed": _whole("random_state", seed, least=0)}
         for name in ("time_constant", "strength", "floor", "outlier_limit", "leak"):
             fitting[name] = _number(name, getattr(self, name))
         for name in ("synapse_time_constant", "mean_time_constant", "saturation", "patience"):
