@@ -3,7 +3,7 @@
     python -m venv venv && venv/bin/pip install -r requirements.txt
     venv/bin/pip install ../../crates/python                      # Leukos itself
     venv/bin/python compare.py --package                          # all in one run, Markdown on stdout
-    venv/bin/python compare.py --package --rust-seconds S         # S: adapt_transform's rows by the Rust library
+    venv/bin/python compare.py --package --rust PROGRAM           # the release example `whitening_rounds` beside it
 
     venv/bin/python compare.py --out rivals.json                  # the rivals alone, a few minutes
     venv/bin/python compare.py --sizes 2,25 --dtypes float64      # part of it, JSON on stdout
@@ -180,7 +180,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     numbers = lambda text: [int(n) for n in text.split(",")]
     parser.add_argument("--package", action="store_true", help="Leukos through its Python package, beside the rivals")
-    parser.add_argument("--rust-seconds", type=float, help="with --package: what the Rust library takes to adapt")
+    parser.add_argument("--rust", help="with --package: the program of the example `whitening_rounds`, to be beside")
     parser.add_argument("--rows", type=int, default=1_000_000, help="with --package: samples to adapt to")
     parser.add_argument("--sizes", type=numbers, default=SIZES, help="N = K, comma-separated")
     parser.add_argument("--dtypes", type=lambda text: text.split(","), default=DTYPES, help="float64,float32")
@@ -189,8 +189,8 @@ def parse_arguments():
     parser.add_argument("--rivals", type=pathlib.Path, help="read an earlier --out instead of measuring")
     parser.add_argument("--leukos", type=pathlib.Path, help="JSON of Leukos' own benchmark: print Markdown")
     options = parser.parse_args()
-    if options.rust_seconds is not None and not (options.package and options.rust_seconds > 0):
-        parser.error(f"--rust-seconds: expected a positive number, with --package, got {options.rust_seconds}")
+    if options.rust is not None and not options.package:
+        parser.error("--rust: expected with --package, got it alone")
     if options.rows < 1:
         parser.error(f"--rows: expected 1 or more, got {options.rows}")
     return options
@@ -201,7 +201,7 @@ def main():
     if options.package:
         from package import report  # here, because the rivals alone do not need Leukos
 
-        for part in report(options.rows, options.rust_seconds):
+        for part in report(options.rows, options.rust):
             print(part, flush=True)
         return
     result = json.loads(options.rivals.read_text()) if options.rivals else measure(options)
