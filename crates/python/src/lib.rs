@@ -10,6 +10,7 @@ mod arrays;
 mod circuit;
 mod contexts;
 mod errors;
+mod fitting;
 mod moments;
 mod offline;
 mod online;

@@ -168,7 +168,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "partial_fit: expected an estimator that was fitted here, got one that was loaded from a model file, "
                 "which does not keep the sums of its samples; use fit to start anew, or adapt_transform to go on"
             )
-        self._fitting()  # Whatever is wrong with the parameters is said before the samples are read.
+        fitting = self._fitting()
         X = self._validated(X, reset=known is None)
         sums = ContextMoments(X.shape[1], self.saturation) if known is None else copy(known)
         for label, rows in _runs(X, contexts):
@@ -178,7 +178,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"X: expected values below the saturation {self.saturation}, got {sums.bad} rows that are not "
                 '(or another choice of bad_samples than "error")'
             )
-        return self._fit_sums(sums)
+        return self._fit_sums(sums, fitting)
 
     def fit_moments(self, contexts: Mapping[str, Moments] | Moments) -> Self:
         """Fits to samples that were summed up elsewhere: on other machines, or over months.
@@ -196,21 +196,21 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name, moments in contexts.items():
             if not isinstance(moments, Moments):
                 raise ValueError(f"contexts[{name!r}]: expected Moments, got {type(moments).__name__}")
-        self._fitting()
+        fitting = self._fitting()
         channels = next(iter(contexts.values())).channels
         sums = ContextMoments.of(channels, self.saturation, [(str(name), m) for name, m in contexts.items()])
         self._forget()
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = channels
-        return self._fit_sums(sums)
+        return self._fit_sums(sums, fitting)
 
-    def _fit_sums(self, sums: ContextMoments) -> Self:
+    def _fit_sums(self, sums: ContextMoments, fitting: dict[str, Any]) -> Self:
         if sums.rows - sums.bad < 2:
             raise ValueError(f"X: expected two usable samples or more, got n_samples = {sums.rows - sums.bad}")
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else [str(name) for name in names]
-        self._whitener = Whitener.fit(sums, {**self._fitting(), "channel_names": names})
-        self._sums = sums
+        self._whitener = Whitener.fit(sums, {**fitting, "channel_names": names})
+        self._sums, self._label = sums, None
         return self
 
     def transform(self, X: ArrayLike) -> Any:
