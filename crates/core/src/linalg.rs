@@ -453,6 +453,11 @@ impl Cholesky {
         Ok(Self { lower, reciprocals })
     }
 
+    /// The logarithm of the determinant.
+    pub fn log_determinant(&self) -> f64 {
+        -2.0 * self.reciprocals.iter().map(|reciprocal| reciprocal.ln()).sum::<f64>()
+    }
+
     /// The smallest pivot over the largest: near zero when the matrix is all but singular.
     pub fn pivot_ratio(&self) -> f64 {
         let (least, most) =

@@ -17,7 +17,7 @@ use crate::circuit::{Circuit, Synapses};
 use crate::error::Result;
 use crate::gains::least_squares_gains_for_root;
 use crate::kernels::{column, inner, project_rows};
-use crate::linalg::weighted_gram;
+use crate::linalg::{Cholesky, weighted_gram};
 use crate::matrix::Matrix;
 use crate::real::Real;
 
@@ -214,6 +214,12 @@ impl<T: Real> GuardedCircuit<T> {
             self.retreat();
         }
         admitted
+    }
+
+    /// ln det M; infinite where M is not positive definite to working precision.
+    pub fn log_determinant(&self) -> f64 {
+        let inverse_whitening_matrix = self.circuit.inverse_whitening_matrix().cast();
+        Cholesky::new(inverse_whitening_matrix).map_or(f64::INFINITY, |factor| factor.log_determinant())
     }
 
     /// Divides M by a factor, as nearly as the synapses allow. Fails where that is no valid M.

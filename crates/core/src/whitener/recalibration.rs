@@ -39,8 +39,8 @@ pub(super) const LATEST_ROWS: usize = 64;
 const WIDEST_AXIS: f64 = 4.0;
 /// An earlier state explains the input if the log of |r|²/N is no larger: the factor 9.
 const LARGEST_MISFIT: f64 = 2.2;
-/// It must also explain the input clearly better than the present state.
-const CLEARLY: f64 = 1.0;
+/// It must also make the latest rows clearly more likely than the present state does: by so many nats for each row.
+const CLEARLY: f64 = 2.0;
 /// The median of |r|²/N for N independent standard normal numbers (Wilson and Hilferty 1931).
 fn median_power(n: f64) -> f64 {
     (1.0 - 2.0 / (9.0 * n)).powi(3)
@@ -111,20 +111,22 @@ impl<T: Real> Whitener<T> {
         }
     }
 
-    /// Goes back to an earlier calibration or earlier gains if these explain the latest rows.
+    /// Goes back to an earlier calibration or earlier gains, or to the mean of the prior, if these explain the latest
+    /// rows.
     pub(super) fn try_former(&mut self) {
         let present = Former { calibration: self.calibration.clone(), gains: self.circuit.gains().to_vec() };
-        let candidates = [Some(self.window_start.clone()), Some(self.settled.clone()), self.former.clone()];
-        let misfit = |whitener: &mut Self, state: &Former| {
-            let power = whitener.response_to_latest(&state.calibration, TRY_FORMER_AFTER as usize).power;
-            power.ln().abs()
-        };
-        let mut least = (misfit(self, &present) - CLEARLY).min(LARGEST_MISFIT);
+        // Where every earlier state was spoilt, as by a long stretch of rank one, there are the contexts of the training.
+        let trained = Calibration { scale: self.anchor, ..self.calibration.clone() };
+        let typical =
+            self.prior.as_ref().map(|prior| Former { gains: prior.mean.clone(), calibration: trained });
+        let candidates =
+            [Some(self.window_start.clone()), Some(self.settled.clone()), self.former.clone(), typical];
+        let mut least = self.surprise_at_latest(&present.calibration).1 - CLEARLY;
         let mut best = None;
         for candidate in candidates.into_iter().flatten() {
             let valid = self.circuit.set_gains(&candidate.gains);
-            let own = misfit(self, &candidate);
-            if valid && own < least {
+            let (misfit, own) = self.surprise_at_latest(&candidate.calibration);
+            if valid && misfit < LARGEST_MISFIT && own < least {
                 (least, best) = (own, Some(candidate));
             }
         }
@@ -135,6 +137,17 @@ impl<T: Real> Whitener<T> {
         self.circuit.put_back(&best.gains);
         self.adopt(best.calibration);
         self.former = Some(present);
+    }
+
+    /// How far the responses to the latest rows would be from their expected size, in logarithm; and how unlikely the
+    /// rows are, in nats for each row, up to a constant: ln det σM + |r|²/2, with the median in place of the mean.
+    ///
+    /// The size alone would not tell of an M that is far too large along some directions.
+    fn surprise_at_latest(&mut self, calibration: &Calibration) -> (f64, f64) {
+        let power = self.response_to_latest(calibration, TRY_FORMER_AFTER as usize).power;
+        let live = self.channels.live_count() as f64;
+        let volume = self.circuit.log_determinant() * live / self.channels() as f64;
+        (power.ln().abs(), live * (calibration.scale.ln() + power / 2.0) + volume)
     }
 
     /// How large the responses to the latest rows would be.
