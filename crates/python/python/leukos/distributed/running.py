@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dask.base import compute as compute_here
-from distributed import Client
+from dask.delayed import Delayed
+from distributed import Client, Future
 from distributed.scheduler import KilledWorker
 
 RETRIES = 2
 """How often a task that fails is run again: a network drive has bad moments."""
 
-REVIVALS = 5
-"""How often a task is run again after dask has given it up, as it does with one that was on several dying workers.
+REVIVALS = 2
+"""How often a task is begun anew after dask has given it up, as it does with one that was on several dying workers.
 
 A task that is merely unlucky gets through; one that is itself too large for every worker does not go on for ever.
 """
@@ -26,21 +27,25 @@ def require_client(client: Any) -> None:
         raise ValueError(f"client: expected a distributed.Client or None, got {got}")
 
 
-def compute(tasks: Sequence[Any], client: Client | None) -> Sequence[Any]:
-    """The outcome of each task; errors come as they were raised."""
+def outcomes(tasks: Sequence[Delayed], client: Client | None) -> Iterator[Any]:
+    """The outcome of each task, in their order; errors come as they were raised."""
     if client is None:
-        return compute_here(*tasks, scheduler="threads")
+        yield from compute_here(*tasks, scheduler="threads")
+        return
     futures = client.compute(list(tasks), retries=RETRIES)
     try:
-        return [_outcome(future) for future in futures]
+        for place, task in enumerate(tasks):
+            for _ in range(REVIVALS):
+                if not was_given_up(futures[place]):
+                    break
+                client.cancel([futures[place]])
+                futures[place] = client.compute(task, retries=RETRIES)
+            yield futures[place].result()
+            futures[place].release()
     finally:
         client.cancel(futures)
 
 
-def _outcome(future: Any) -> Any:
-    for _ in range(REVIVALS):
-        try:
-            return future.result()
-        except KilledWorker:
-            future.retry()
-    return future.result()
+def was_given_up(future: Future) -> bool:
+    """Whether dask blames a task for the death of workers; waits until the task is done."""
+    return isinstance(future.exception(), KilledWorker)

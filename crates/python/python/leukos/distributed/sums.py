@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from .._leukos import Moments
 from ..estimator import _runs
 from .blocks import Block, divide, read
-from .running import compute, require_client
+from .running import outcomes, require_client
+
+
+GROUP = 32
+"""How many neighbouring blocks workers merge, a power of two; the rest of the tree is merged here.
+
+What is lost if dask gives a task up is one group.
+"""
 
 
 @dataclass(frozen=True)
@@ -103,16 +110,19 @@ def sum_up(blocks: Any, contexts: Any, client: Client | None, acceptance: Accept
     require_client(client)
     divided = divide(blocks, contexts)
     channels = divided[0].channels
-    parts: dict[int, Sums] = {}
+    leaves: list[Any] = [None] * len(divided)
     if channels is None:
         # The first block is read before the others, so that each of them can be refused as soon as it is read.
-        (parts[0],) = compute([_task(divided[0], None, acceptance)], client)
-        channels = parts[0].channels
-    here = [block for block in divided if block.is_here and block.number not in parts]
-    summed = compute([_task(block, channels, acceptance) for block in here], None)
-    parts.update(zip((block.number for block in here), summed, strict=True))
-    leaves = [parts.get(block.number) or _task(block, channels, acceptance) for block in divided]
-    (whole,) = compute([_tree(leaves)], client)
+        (leaves[0],) = outcomes([_task(divided[0], None, acceptance)], client)
+        channels = leaves[0].channels
+    todo = [block for block in divided if leaves[block.number] is None]
+    for block in todo:
+        leaves[block.number] = _task(block, channels, acceptance)
+    here = [block.number for block in todo if block.is_here]
+    for number, summed in zip(here, outcomes([leaves[number] for number in here], None), strict=True):
+        leaves[number] = summed
+    trees = [_tree(leaves[start : start + GROUP]) for start in range(0, len(leaves), GROUP)]
+    whole = _fold(outcomes(trees, client))
     _require_samples(whole.contexts, len(divided))
     return ContextCovariances(whole.contexts)
 
@@ -122,12 +132,26 @@ def _task(block: Block, channels: int | None, acceptance: Acceptance) -> Delayed
     return delayed(work, pure=False)(block.rows, block.labels)
 
 
-def _tree(parts: Sequence[Any]) -> Any:
+def _tree(parts: Sequence[Any]) -> Delayed:
     """Merges neighbours until one is left; one without a neighbour waits for the next round."""
     while len(parts) > 1:
         pairs = [delayed(merge, pure=False)(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
         parts = [*pairs, *parts[2 * len(pairs) :]]
-    return parts[0]
+    return delayed(parts[0])
+
+
+def _fold(parts: Iterable[Sums]) -> Sums:
+    """The same tree over parts that come one by one, of which it keeps no more than it must."""
+    waiting: list[tuple[int, Sums]] = []
+    for part in parts:
+        size = 1
+        while waiting and waiting[-1][0] == size:
+            part, size = merge(waiting.pop()[1], part), 2 * size
+        waiting.append((size, part))
+    _, whole = waiting.pop()
+    while waiting:
+        whole = merge(waiting.pop()[1], whole)
+    return whole
 
 
 def merge(left: Sums, right: Sums) -> Sums:

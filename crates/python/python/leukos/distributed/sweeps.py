@@ -18,7 +18,7 @@ from sklearn.model_selection import ParameterGrid
 from .calls import RESERVED, Row, Task, attempt
 from .progress import Progress
 from .results_file import ResultsFile
-from .running import REVIVALS, require_client
+from .running import REVIVALS, require_client, was_given_up
 
 def sweep(
     function: Callable[..., Any],
@@ -93,31 +93,25 @@ def _here(function: Callable[..., Any], tasks: Mapping[int, Task]) -> Iterator[t
 
 
 def _there(function: Callable[..., Any], tasks: Mapping[int, Task], client: Client) -> Iterator[tuple[int, Row]]:
-    calls = client.map(partial(attempt, function), list(tasks.values()), pure=False)
-    futures = dict(zip(calls, tasks, strict=True))
-    revivals = dict.fromkeys(futures, REVIVALS)
+    call = partial(attempt, function)
+    futures = dict(zip(client.map(call, list(tasks.values()), pure=False), tasks, strict=True))
+    revivals = dict.fromkeys(tasks, REVIVALS)
     finished = as_completed_there(list(futures), with_results=True, raise_errors=False)
     try:
         for future, outcome in finished:
+            position = futures.pop(future)
             if future.status == "finished":
-                yield futures[future], outcome
-            elif future.status == "error" and revivals[future] > 0:
-                # Whatever the function raises is in its row, so this is a worker that died, or could not begin.
-                revivals[future] -= 1
-                future.retry()
-                finished.add(future)
-                continue
+                yield position, outcome
+            elif was_given_up(future) and revivals[position] > 0:
+                revivals[position] -= 1
+                again = client.submit(call, tasks[position], pure=False)
+                futures[again] = position
+                finished.add(again)
             else:
-                yield futures[future], Row({}, None, _failure(outcome))
-            del futures[future], revivals[future]
-            future.release()
+                # What the function raises is in its row: this is dask's own.
+                yield position, Row({}, None, repr(future.exception()))
     finally:
         client.cancel(list(futures))
-
-
-def _failure(outcome: Any) -> str:
-    caught = outcome[1] if isinstance(outcome, tuple) else outcome
-    return f"{type(caught).__name__}: {caught}"
 
 
 def _tasks(grid: Any, seeds: Any) -> list[Task]:
