@@ -47,7 +47,7 @@ def divide(blocks: Any, contexts: Any) -> list[Block]:
 def read(rows: Any) -> NDArray[Any]:
     """The rows of a block; those of a .npy file stay on disk until they are used."""
     if not isinstance(rows, Path):
-        return np.asarray(rows)
+        return _array(rows)
     if rows.suffix == ".npy":
         return np.load(rows, mmap_mode="r", allow_pickle=False)
     return pd.read_csv(rows).to_numpy()
@@ -89,9 +89,16 @@ def _source(number: int, block: Any) -> Delayed | Path | NDArray[Any]:
             raise ValueError(f"blocks[{number}]: expected a .npy or .csv file, got {str(path)!r}")
         return path
     try:
-        return np.asarray(block)
+        return _array(block)
     except ValueError as error:
-        raise ValueError(f"blocks[{number}]: expected an array of shape (samples, channels), got {error}") from None
+        raise ValueError(f"blocks[{number}]: {error}") from None
+
+
+def _array(rows: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(rows)
+    except ValueError:
+        raise ValueError("expected an array of shape (samples, channels), got rows of different lengths") from None
 
 
 def _labels(contexts: Any, lengths: list[int | None]) -> list[Any]:

@@ -46,6 +46,6 @@ def outcomes(tasks: Sequence[Delayed], client: Client | None) -> Iterator[Any]:
         client.cancel(futures)
 
 
-def was_given_up(future: Future) -> bool:
+def was_given_up(future: Future[Any]) -> bool:
     """Whether dask blames a task for the death of workers; waits until the task is done."""
     return isinstance(future.exception(), KilledWorker)
