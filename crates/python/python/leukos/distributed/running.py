@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dask.base import compute as compute_here
-from dask.delayed import Delayed
+from dask.delayed import Delayed, delayed
 from distributed import Client, Future
 from distributed.scheduler import KilledWorker
 
@@ -32,18 +32,27 @@ def outcomes(tasks: Sequence[Delayed], client: Client | None) -> Iterator[Any]:
     if client is None:
         yield from compute_here(*tasks, scheduler="threads")
         return
-    futures = client.compute(list(tasks), retries=RETRIES)
+    futures = client.compute([_anew(task) for task in tasks], retries=RETRIES)
     try:
         for place, task in enumerate(tasks):
             for _ in range(REVIVALS):
                 if not was_given_up(futures[place]):
                     break
                 client.cancel([futures[place]])
-                futures[place] = client.compute(task, retries=RETRIES)
+                futures[place] = client.compute(_anew(task), retries=RETRIES)
             yield futures[place].result()
             futures[place].release()
     finally:
         client.cancel(futures)
+
+
+def _anew(task: Delayed) -> Delayed:
+    """The task under a name of its own, since news of the cancelled one may still be under way."""
+    return delayed(_itself, pure=False)(task)
+
+
+def _itself(outcome: Any) -> Any:
+    return outcome
 
 
 def was_given_up(future: Future[Any]) -> bool:
