@@ -1,6 +1,6 @@
 """Times covariances over more data than fits, beside numpy on the same cores, and what a task of a sweep costs.
 
-    python distributed.py [GIGABYTES]
+    python cluster.py [GIGABYTES [ROUNDS]]
 
 A block of 64 channels and 64 MB is made once in each process and handed out again and again, so that neither a disk
 nor a generator of random numbers is timed. numpy gets the same blocks in the same worker processes, through the same
@@ -14,7 +14,6 @@ import platform
 import sys
 import threading
 import time
-from functools import cache
 from importlib.metadata import version
 from statistics import median
 
@@ -25,24 +24,22 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import dask
 import numpy as np
 import psutil
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, LocalCluster, as_completed, get_worker
 from leukos.distributed import covariances, sweep
 
 CHANNELS = 64
 ROWS = 125_000  # 64 MB of float64
 BLOCK_BYTES = 8 * CHANNELS * ROWS
-ROUNDS = 3
 CALLS = 2000
 
 
-@cache
-def the_block():
-    return np.random.default_rng(0).normal(size=(ROWS, CHANNELS)) + 10.0
+def make_the_block(dask_worker):
+    dask_worker.block = np.random.default_rng(0).normal(size=(ROWS, CHANNELS)) + 10.0
 
 
 def copy_of_the_block(_):
     """A block of its own in memory, as reading one would make."""
-    return the_block().copy()
+    return get_worker().block.copy()
 
 
 def numpy_sums(rows):
@@ -107,13 +104,13 @@ def cluster_of(workers):
     )
 
 
-def time_covariances(count):
+def time_covariances(count, rounds):
     for workers in (1, 2):
         with cluster_of(workers) as cluster, Client(cluster) as client:
-            client.run(the_block)
+            client.run(make_the_block)
             idle = sum(psutil.Process(pid).memory_info().rss for pid in client.run(os.getpid).values())
             times, peaks, results = {}, {}, {}
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 for work in (our_covariance, numpy_covariance, only_the_blocks):
                     seconds, peak, results[work] = timed(work, count, client)
                     times.setdefault(work, []).append(seconds)
@@ -140,7 +137,7 @@ def nothing(seed):
     return seed
 
 
-def time_calls():
+def time_calls(rounds):
     with cluster_of(2) as cluster, Client(cluster) as client:
         sweep(nothing, seeds=100, client=client)
         for name, run in [
@@ -149,7 +146,7 @@ def time_calls():
             ("dask alone, two workers", lambda: dask_alone(client)),
         ]:
             seconds = []
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 start = time.perf_counter()
                 run()
                 seconds.append(time.perf_counter() - start)
@@ -163,13 +160,13 @@ def dask_alone(client):
 
 
 def main():
-    gigabytes = float(sys.argv[1]) if len(sys.argv) > 1 else 10.24
+    gigabytes, rounds = float((sys.argv[1:] or [10.24])[0]), int((sys.argv[2:] or [3])[0])
     count = max(1, round(gigabytes * 1e9 / BLOCK_BYTES))
     versions = ", ".join(f"{package} {version(package)}" for package in ("leukos", "numpy", "dask", "distributed"))
-    print(f"{datetime.date.today()}, Python {platform.python_version()}, {versions}, {os.cpu_count()} processors")
+    print(f"{datetime.date.today()}, Python {platform.python_version()}, {versions}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
     print(f"{count} blocks of {BLOCK_BYTES / 1e6:.0f} MB: {count * BLOCK_BYTES / 1e9:.2f} GB")
-    time_covariances(count)
-    time_calls()
+    time_covariances(count, rounds)
+    time_calls(rounds)
 
 
 if __name__ == "__main__":
