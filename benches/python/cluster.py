@@ -100,7 +100,7 @@ def timed(work, count, client):
 
 def cluster_of(workers):
     return LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=None
     )
 
 

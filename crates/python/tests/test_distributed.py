@@ -4,10 +4,12 @@ import doctest
 import importlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import cloudpickle
@@ -40,7 +42,7 @@ def client():
     # Dask gives a task up that was once on a dying worker: that must not matter.
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -461,6 +463,17 @@ def test_an_experiment_of_the_command_line(client, tmp_path):
     assert medians and (table.loc[0, medians] != table.loc[1, medians]).any()
     assert "invalid value 'nothing'" in sweep(reproduce("nothing", program=PROGRAM))["error"][0]
     assert sweep(reproduce("geometry", program=tmp_path / "none"))["error"][0].startswith("FileNotFoundError")
+
+
+@pytest.mark.parametrize("block", [0, 1])
+def test_the_documentation_runs(client, block, tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[3] / "docs" / "distributed.md").read_text()
+    code = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)[block]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("distributed.LocalCluster", lambda **_: nullcontext())
+    monkeypatch.setattr("distributed.Client", lambda _: nullcontext(client))
+    exec(compile(code, "docs/distributed.md", "exec"), {"__name__": "__main__"})
+    assert ["['rest', 'walk', 'run'] [40000 40000 40000] (3, 8, 8)", "Name: whitening_error"][block] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("module", ["fitting", "sums", "sweeps"])
