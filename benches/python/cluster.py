@@ -5,7 +5,8 @@
 A block of 64 channels and 64 MB is made once in each process and handed out again and again, so that neither a disk
 nor a generator of random numbers is timed. numpy gets the same blocks in the same worker processes, through the same
 scheduler: for each the count, the sum and the product of the centred block, merged by the same formula as ours.
-Contestants take turns; each number is the median of the rounds.
+Contestants take turns; each number is the median of the rounds. The processor time of the workers is given beside the
+time on the clock, since the clock also shows what else the machine does.
 """
 
 import datetime
@@ -73,6 +74,9 @@ def only_the_blocks(blocks, client):
     return sum(client.gather(client.compute([dask.delayed(len)(block) for block in blocks])))
 
 
+WORKS = (our_covariance, numpy_covariance, only_the_blocks)
+
+
 class Memory(threading.Thread):
     """The largest sum of the workers' resident memory, looked at ten times a second."""
 
@@ -80,6 +84,9 @@ class Memory(threading.Thread):
         super().__init__(daemon=True)
         self.workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         self.peak, self.done = 0, threading.Event()
+
+    def processor_time(self):
+        return sum(sum(worker.cpu_times()[:2]) for worker in self.workers)
 
     def run(self):
         while not self.done.wait(0.1):
@@ -90,12 +97,12 @@ def timed(work, count, client):
     blocks = [dask.delayed(copy_of_the_block)(number) for number in range(count)]
     memory = Memory(client)
     memory.start()
-    start = time.perf_counter()
+    before, start = memory.processor_time(), time.perf_counter()
     outcome = work(blocks, client)
-    seconds = time.perf_counter() - start
+    seconds, busy = time.perf_counter() - start, memory.processor_time() - before
     memory.done.set()
     memory.join()
-    return seconds, memory.peak, outcome
+    return (seconds, busy), memory.peak, outcome
 
 
 def cluster_of(workers):
@@ -111,18 +118,21 @@ def time_covariances(count, rounds):
             idle = sum(psutil.Process(pid).memory_info().rss for pid in client.run(os.getpid).values())
             times, peaks, results = {}, {}, {}
             for _ in range(rounds):
-                for work in (our_covariance, numpy_covariance, only_the_blocks):
+                for work in WORKS:
                     seconds, peak, results[work] = timed(work, count, client)
                     times.setdefault(work, []).append(seconds)
                     peaks[work] = max(peaks.get(work, 0), peak)
             difference = np.abs(results[our_covariance] - results[numpy_covariance]).max()
             assert difference < 1e-12, f"ours and numpy's covariance differ by {difference}"
-            ours, theirs, made = (median(times[work]) for work in (our_covariance, numpy_covariance, only_the_blocks))
+            print(f"{workers} worker(s), seconds of each round:")
+            for place, kind in enumerate(("clock", "processors")):
+                each = [[round[place] for round in times[work]] for work in WORKS]
+                ours, theirs, made = map(median, each)
+                print(
+                    f"    {kind}: leukos {digits(each[0])}, numpy {digits(each[1])}, blocks alone {digits(each[2])}; "
+                    f"numpy / leukos {theirs / ours:.2f}, without the blocks {(theirs - made) / (ours - made):.2f}"
+                )
             print(
-                f"{workers} worker(s): leukos {ours:.2f} s ({count * BLOCK_BYTES / ours / 1e9:.2f} GB/s), "
-                f"numpy {theirs:.2f} s, blocks alone {made:.2f} s, numpy / leukos {theirs / ours:.2f}, "
-                f"without the blocks {(theirs - made) / (ours - made):.2f}\n"
-                f"    all rounds: leukos {digits(times[our_covariance])}, numpy {digits(times[numpy_covariance])}\n"
                 f"    memory of the workers: idle {idle / 1e6:.0f} MB, leukos at most {peaks[our_covariance] / 1e6:.0f} MB, "
                 f"numpy {peaks[numpy_covariance] / 1e6:.0f} MB",
                 flush=True,

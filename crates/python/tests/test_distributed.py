@@ -181,8 +181,15 @@ def test_one_block_is_the_local_fit_to_the_bit(X):
     np.testing.assert_array_equal(own.synapses_, local.synapses_)
 
 
-def kill_the_first_to_begin(folder):
+def settle(client):
+    """Waits for two workers that are well alive: dask replaces no worker that dies before it has quite begun."""
+    client.wait_for_workers(2, timeout=30)
+    time.sleep(0.5)
+
+
+def kill_the_first_to_begin(folder, client):
     """A thread that kills the process of the first task to write its process id; when joined, the id."""
+    settle(client)
 
     class Killer(threading.Thread):
         def run(self):
@@ -215,7 +222,7 @@ def test_a_worker_killed_in_a_reduction_changes_no_bit(X, client, tmp_path):
     blocks, labels = cut(X), cut(LABELS)
     np.save(tmp_path / "first.npy", blocks[0])
     tasks = [dask.delayed(slowly)(folder, number, rows) for number, rows in enumerate(blocks) if number > 0]
-    killer = kill_the_first_to_begin(folder)
+    killer = kill_the_first_to_begin(folder, client)
     summed = covariances([tmp_path / "first.npy", *tasks], labels, client=client)
     killer.join()
     assert begun_twice(folder) and killer.killed not in client.run(os.getpid).values()
@@ -227,7 +234,7 @@ def test_a_worker_killed_in_a_sweep_costs_no_row(client, tmp_path):
         return slowly(folder, f"{gain} {seed}", {"value": np.random.default_rng(seed).normal(scale=gain)})
 
     grid = {"gain": [1.0, 2.0]}
-    killer = kill_the_first_to_begin(tmp_path)
+    killer = kill_the_first_to_begin(tmp_path, client)
     there = sweep(function, grid, seeds=4, client=client)
     killer.join()
     assert begun_twice(tmp_path) and killer.killed not in client.run(os.getpid).values()
@@ -236,13 +243,14 @@ def test_a_worker_killed_in_a_sweep_costs_no_row(client, tmp_path):
     assert here["error"].isna().all() and here["value"].nunique() == 8
 
 
-def test_a_task_that_kills_every_worker_is_a_row(client, tmp_path):
+def test_a_task_that_kills_its_workers_is_a_row(client, tmp_path, monkeypatch):
     def function(seed):
         if seed == 1:
-            time.sleep(1.0)  # A nanny whose worker dies before it has quite begun does not begin another.
             os._exit(1)
         return seed
 
+    settle(client)
+    monkeypatch.setattr("leukos.distributed.sweeps.REVIVALS", 0)  # One worker is enough.
     path = tmp_path / "rows.jsonl"
     sweep(function, seeds=[0, 2], client=client, path=path)
     written = path.read_text()

@@ -87,7 +87,7 @@ def _source(number: int, block: Any) -> Delayed | Path | NDArray[Any]:
         path = Path(block)
         if path.suffix not in (".npy", ".csv"):
             raise ValueError(f"blocks[{number}]: expected a .npy or .csv file, got {str(path)!r}")
-        return path
+        return path.absolute()  # Workers may stand in another folder.
     try:
         return _array(block)
     except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dask.base import compute as compute_here
 from dask.delayed import Delayed, delayed
+from dask.threaded import get as get_in_threads
 from distributed import Client, Future
 from distributed.scheduler import KilledWorker
 
@@ -30,7 +31,7 @@ def require_client(client: Any) -> None:
 def outcomes(tasks: Sequence[Delayed], client: Client | None) -> Iterator[Any]:
     """The outcome of each task, in their order; errors come as they were raised."""
     if client is None:
-        yield from compute_here(*tasks, scheduler="threads")
+        yield from compute_here(*tasks, scheduler=get_in_threads)
         return
     futures = client.compute([_anew(task) for task in tasks], retries=RETRIES)
     try:
