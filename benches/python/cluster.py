@@ -133,8 +133,8 @@ def time_covariances(count, rounds):
                     f"numpy / leukos {theirs / ours:.2f}, without the blocks {(theirs - made) / (ours - made):.2f}"
                 )
             print(
-                f"    memory of the workers: idle {idle / 1e6:.0f} MB, leukos at most {peaks[our_covariance] / 1e6:.0f} MB, "
-                f"numpy {peaks[numpy_covariance] / 1e6:.0f} MB",
+                f"    memory of the workers: idle {idle / 1e6:.0f} MB, "
+                f"leukos at most {peaks[our_covariance] / 1e6:.0f} MB, numpy {peaks[numpy_covariance] / 1e6:.0f} MB",
                 flush=True,
             )
 

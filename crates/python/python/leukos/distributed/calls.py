@@ -57,4 +57,5 @@ def plain(name: str, value: Any) -> Any:
         return {str(key): plain(name, each) for key, each in value.items()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ValueError(f"{name}: expected numbers, strings, or arrays, lists or dicts of them, got {type(value).__name__}")
+    got = type(value).__name__
+    raise ValueError(f"{name}: expected numbers, strings, or arrays, lists or dicts of them, got {got}")

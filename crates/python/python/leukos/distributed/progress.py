@@ -47,8 +47,8 @@ class Progress:
 
     def _say(self) -> None:
         self._said = time.monotonic()
-        seconds = self._said - self._start
-        print(f"{self._done} of {self._total} done, {self._failed} failed, {seconds:.0f} s", file=sys.stderr, flush=True)
+        done = f"{self._done} of {self._total} done, {self._failed} failed"
+        print(f"{done}, {self._said - self._start:.0f} s", file=sys.stderr, flush=True)
 
 
 def _bar(total: int) -> Any:

@@ -14,8 +14,8 @@ from .calls import Row, Task, plain
 class ResultsFile:
     """The rows that are there, and a place for those to come; without a path, neither.
 
-    A row has the parameters, `seed`, the results, `seconds` and `error`, in this order: what stands before `seed` are the
-    names of the parameters.
+    A row has the parameters, `seed`, the results, `seconds` and `error`, in this order: what stands before `seed` are
+    the names of the parameters.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, names: Sequence[str]) -> None:

@@ -218,5 +218,5 @@ def _require_samples(contexts: Mapping[str, Moments], blocks: int) -> None:
         raise ValueError(f"blocks: expected one sample or more, got {blocks} blocks without rows")
     for name, moments in contexts.items():
         if moments.count == 0:
-            where = "blocks: expected usable samples" if name == "" else f"contexts: expected usable samples of {name!r}"
-            raise ValueError(f"{where}, got {moments.bad} rows that are all bad")
+            expected = f"contexts: expected usable samples of {name!r}" if name else "blocks: expected usable samples"
+            raise ValueError(f"{expected}, got {moments.bad} rows that are all bad")
