@@ -7,7 +7,8 @@ M = leak I + W diag(g) W'. Its gains g adapt within a context, its synapses W le
 - `Circuit`, `run_online`, `run_offline` and `run_biological` are the algorithms of the paper (Duong, Simoncelli,
   Chklovskii and Lipshutz, NeurIPS 2023); equation numbers are its own.
 - `objective`, `gradient`, `whitening_error`, `align`, `optimal_gains` and `least_squares_gains` are its theory.
-- `leukos.datasets` makes contexts and stimuli, `leukos.plotting` draws (it needs matplotlib).
+- `leukos.datasets` makes contexts and stimuli, `leukos.plotting` draws (it needs matplotlib), and `leukos.distributed`
+  sums up, fits and sweeps on a cluster (it needs dask).
 """
 
 from importlib import import_module
@@ -33,7 +34,7 @@ from ._leukos import (
 )
 
 if TYPE_CHECKING:
-    from . import datasets, plotting
+    from . import datasets, distributed, plotting
     from .estimator import AdaptiveWhitener
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "__version__",
     "align",
     "datasets",
+    "distributed",
     "gradient",
     "least_squares_gains",
     "objective",
@@ -63,7 +65,7 @@ def __getattr__(name: str) -> Any:
     # scikit-learn takes a second to import: only those who use it wait for it.
     if name == "AdaptiveWhitener":
         return import_module(".estimator", __name__).AdaptiveWhitener
-    if name in ("datasets", "plotting"):
+    if name in ("datasets", "distributed", "plotting"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
