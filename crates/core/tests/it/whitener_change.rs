@@ -49,28 +49,29 @@ fn the_way_back_is_short_also_where_state_moves_in_blocks() {
 }
 
 /// While all channels follow one signal, gains along oblique synapses balance one another, large and of both signs, and
-/// lead back slowly. Responses are then of an ordinary size, but for a direction or two, so that only the likelihood tells.
+/// lead back slowly. Responses are then of an ordinary size, but for a direction or two, so that only the likelihood
+/// tells: by their size alone the error is still seven to nine times the twin's after this time constant.
 #[test]
-fn after_a_long_stretch_of_rank_one_the_prior_leads_back() {
-    let contexts: Vec<Matrix> = (1..=4).map(|seed| covariance(CHANNELS, seed)).collect();
+fn after_a_stretch_of_rank_one_the_prior_leads_back() {
+    let n = 12;
+    let contexts: Vec<Matrix> = (1..=4).map(|seed| covariance(n, seed)).collect();
     let moments = contexts.iter().map(|c| Moments::of_covariance(c, 1000).unwrap()).collect();
-    let training =
-        WhitenerTraining { moments, interneurons: Some(2 * CHANNELS), ..WhitenerTraining::default() };
+    let training = WhitenerTraining { moments, ..WhitenerTraining::default() };
     let settings = WhitenerSettings { time_constant: Span::Samples(200.0), ..WhitenerSettings::default() };
-    let (mut whitener, mut spared) =
-        (fit::<f64>(&training, settings.clone()), fit::<f64>(&training, settings));
-    let mut rank_one = gaussian(&contexts[0], 4000, 5);
-    for row in rank_one.chunks_exact_mut(CHANNELS) {
-        let first = row[0];
-        row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64));
+    for length in [500, 1500] {
+        let [mut whitener, mut spared] = [(); 2].map(|()| fit::<f64>(&training, settings.clone()));
+        let mut rank_one = gaussian(&contexts[0], length, 5);
+        for row in rank_one.chunks_exact_mut(n) {
+            let first = row[0];
+            row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64));
+        }
+        whitened(&mut whitener, &rank_one);
+        let ordinary = gaussian(&contexts[0], 200, 6);
+        whitened(&mut whitener, &ordinary);
+        whitened(&mut spared, &ordinary);
+        let (error, expected) = (error(&whitener, &contexts[0]), error(&spared, &contexts[0]));
+        assert!(error < 1.5 * expected, "{error} against {expected} after {length} rows");
     }
-    whitened(&mut whitener, &rank_one);
-    assert!(error(&whitener, &contexts[0]) > 5.0);
-    let ordinary = gaussian(&contexts[0], 600, 6);
-    whitened(&mut whitener, &ordinary);
-    whitened(&mut spared, &ordinary);
-    let (error, expected) = (error(&whitener, &contexts[0]), error(&spared, &contexts[0]));
-    assert!(error < 1.5 * expected, "{error} against {expected}");
 }
 
 #[test]
