@@ -193,8 +193,6 @@ def interrupted(work):
         pressed.append(time.perf_counter())
         signal.raise_signal(signal.SIGINT)
 
-    # A process that was started in the background may have been told to ignore it.
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     thread = threading.Thread(target=press)
     thread.start()
     try:
@@ -204,7 +202,7 @@ def interrupted(work):
         return time.perf_counter() - pressed[0]
     finally:
         # Work that ended by itself must not take pytest along.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
         thread.join()
         signal.signal(signal.SIGINT, usual)
     pytest.fail("the work ended before it was interrupted")
