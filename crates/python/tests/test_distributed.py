@@ -135,6 +135,9 @@ def test_csv(X, tmp_path, client):
     for name, rows in zip(names, np.split(X, 3), strict=True):
         pd.DataFrame(rows, columns=list("abcd")).to_csv(name, index=False)
     assert covariances(names, client=client).moments == covariances(np.split(X, 3)).moments
+    pd.DataFrame(X[:9], columns=list("abdc")).to_csv(names[2], index=False)
+    with pytest.raises(ValueError, match=r"blocks\[2\]: expected a column 'c' as in blocks\[0\], got 'd'"):
+        covariances(names, client=client)
 
 
 def test_empty_blocks_count_for_nothing(X):

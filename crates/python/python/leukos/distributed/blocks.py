@@ -44,13 +44,17 @@ def divide(blocks: Any, contexts: Any) -> list[Block]:
     return [Block(number, rows, labels[number], channels) for number, rows in enumerate(sources)]
 
 
-def read(rows: Any) -> NDArray[Any]:
-    """The rows of a block; those of a .npy file stay on disk until they are used."""
-    if not isinstance(rows, Path):
-        return _array(rows)
-    if rows.suffix == ".npy":
-        return np.load(rows, mmap_mode="r", allow_pickle=False)
-    return pd.read_csv(rows).to_numpy()
+def read(rows: Any) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    """The rows of a block, and the names of its columns if it has any.
+
+    Those of a .npy file stay on disk until they are used.
+    """
+    if isinstance(rows, Path):
+        if rows.suffix == ".npy":
+            return np.load(rows, mmap_mode="r", allow_pickle=False), None
+        rows = pd.read_csv(rows)
+    names = tuple(map(str, rows.columns)) if isinstance(rows, pd.DataFrame) else None
+    return _array(rows), names
 
 
 def _of_dask_array(array: da.Array) -> tuple[list[Any], list[int | None], int | None]:

@@ -98,10 +98,18 @@ class Acceptance(NamedTuple):
     """Whether bad rows are counted, or an error."""
 
 
+class Columns(NamedTuple):
+    """What blocks must have in common."""
+
+    number: int
+    names: tuple[str, ...] | None
+    """None of blocks without names, which go with any."""
+
+
 class Sums(NamedTuple):
     """What is known of some blocks."""
 
-    channels: int
+    columns: Columns
     contexts: dict[str, Moments]
 
 
@@ -109,15 +117,16 @@ def sum_up(blocks: Any, contexts: Any, client: Client | None, acceptance: Accept
     """As `covariances`, for rows that are accepted."""
     require_client(client)
     divided = divide(blocks, contexts)
-    channels = divided[0].channels
+    known = divided[0].channels
+    columns = None if known is None else Columns(known, None)
     leaves: list[Any] = [None] * len(divided)
-    if channels is None:
+    if columns is None:
         # The first block is read before the others, so that each of them can be refused as soon as it is read.
         (leaves[0],) = outcomes([_task(divided[0], None, acceptance)], client)
-        channels = leaves[0].channels
+        columns = leaves[0].columns
     todo = [block for block in divided if leaves[block.number] is None]
     for block in todo:
-        leaves[block.number] = _task(block, channels, acceptance)
+        leaves[block.number] = _task(block, columns, acceptance)
     here = [block.number for block in todo if block.is_here]
     for number, summed in zip(here, outcomes([leaves[number] for number in here], None), strict=True):
         leaves[number] = summed
@@ -127,8 +136,8 @@ def sum_up(blocks: Any, contexts: Any, client: Client | None, acceptance: Accept
     return ContextCovariances(whole.contexts)
 
 
-def _task(block: Block, channels: int | None, acceptance: Acceptance) -> Delayed:
-    work = partial(sum_block, number=block.number, channels=channels, acceptance=acceptance)
+def _task(block: Block, expected: Columns | None, acceptance: Acceptance) -> Delayed:
+    work = partial(sum_block, number=block.number, expected=expected, acceptance=acceptance)
     return delayed(work, pure=False)(block.rows, block.labels)
 
 
@@ -163,13 +172,14 @@ def merge(left: Sums, right: Sums) -> Sums:
             contexts[name].merge(moments)
         else:
             contexts[name] = moments
-    return Sums(left.channels, contexts)
+    return Sums(left.columns, contexts)
 
 
-def sum_block(rows: Any, labels: Any, *, number: int, channels: int | None, acceptance: Acceptance) -> Sums:
+def sum_block(rows: Any, labels: Any, *, number: int, expected: Columns | None, acceptance: Acceptance) -> Sums:
     """The sums of one block; whatever is wrong with it is said under its number."""
     try:
-        rows = _checked(read(rows), channels)
+        rows, names = read(rows)
+        _require_columns(rows, names, expected)
         contexts = {name: _moments(own, acceptance.saturation) for name, own in _by_context(rows, labels).items()}
     except ValueError as error:
         raise ValueError(f"blocks[{number}]: {str(error).removeprefix('X: ')}") from None
@@ -180,15 +190,19 @@ def sum_block(rows: Any, labels: Any, *, number: int, channels: int | None, acce
             f"blocks[{number}]: expected finite values{limit}, got {bad} rows with others "
             '(or another choice of bad_samples than "error")'
         )
-    return Sums(rows.shape[1], contexts)
+    return Sums(Columns(rows.shape[1], names), contexts)
 
 
-def _checked(rows: NDArray[Any], channels: int | None) -> NDArray[Any]:
+def _require_columns(rows: NDArray[Any], names: tuple[str, ...] | None, expected: Columns | None) -> None:
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"expected an array of shape (samples, channels), got shape {rows.shape}")
-    if channels is not None and rows.shape[1] != channels:
-        raise ValueError(f"expected {channels} columns as in blocks[0], got {rows.shape[1]}")
-    return rows
+    if expected is None:
+        return
+    if rows.shape[1] != expected.number:
+        raise ValueError(f"expected {expected.number} columns as in blocks[0], got {rows.shape[1]}")
+    for first, own in zip(expected.names or (), names or ()):
+        if own != first:
+            raise ValueError(f"expected a column {first!r} as in blocks[0], got {own!r}")
 
 
 def _by_context(rows: NDArray[Any], labels: Any) -> dict[str, NDArray[Any]]:
