@@ -7,7 +7,7 @@ use crate::circuit::Circuit;
 use crate::error::{Diverged, Error, Result, Test, require_finite};
 use crate::kernels::{Arithmetic, dispatched};
 use crate::learn::Drive;
-use crate::pair::{Pair, PairFactor, PairOutcome, advance_pair, factorise_pair, finite};
+use crate::pair::{Pair, PairFactor, PairOutcome, advance_pair, factorise_pair};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, with_known_rules};
@@ -164,7 +164,7 @@ impl<T: Real> Lanes<T> {
     }
 
     #[inline(always)]
-    fn set(&mut self, i: usize, pair: &Pair<T>, factor: &PairFactor<T>) {
+    fn set_pair(&mut self, i: usize, pair: &Pair<T>) {
         for j in 0..4 {
             self.weights[j][i] = pair.weights[j];
         }
@@ -173,12 +173,19 @@ impl<T: Real> Lanes<T> {
             self.multipliers[j][i] = pair.multipliers[j];
         }
         self.leak[i] = pair.leak;
+    }
+
+    #[inline(always)]
+    fn set_factor(&mut self, i: usize, factor: &PairFactor<T>) {
         let [a, b, _, c] = factor.adjugate;
         (self.adjugate[0][i], self.adjugate[1][i], self.adjugate[2][i]) = (a, b, c);
         self.reciprocal[i] = factor.reciprocal;
     }
 
     /// One step of every lane, which turns stimuli into responses; whether all have passed a quick look.
+    ///
+    /// Two loops, because what comes first in a step and what comes last wait for each other: a processor that looks
+    /// a few hundred instructions ahead finds more to do meanwhile where each loop is short.
     #[inline(always)]
     fn step<A: Arithmetic>(&mut self, rules: &Rules<T>, [first, second]: &mut [[T; WIDTH]; 2]) -> bool {
         let mut valid = true;
@@ -187,10 +194,14 @@ impl<T: Real> Lanes<T> {
             let (response, inputs) = factor.respond::<A>([first[i], second[i]], pair.weights);
             let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale: factor.reciprocal };
             let next = pair.stepped::<A>(rules, drive);
-            let factor = PairFactor::of::<A>(next.parts());
-            valid &= factor.is_valid() & finite(response) & finite(next.multipliers);
-            self.set(i, &next, &factor);
+            valid &= next.is_in_range(rules, response);
+            self.set_pair(i, &next);
             (first[i], second[i]) = (response[0], response[1]);
+        }
+        for i in 0..WIDTH {
+            let factor = PairFactor::of::<A>(self.pair(i).parts());
+            valid &= factor.is_valid();
+            self.set_factor(i, &factor);
         }
         valid
     }
@@ -209,7 +220,8 @@ impl<T: Real> Group<T> {
     /// Puts a valid circuit into a lane.
     fn put(&mut self, lane: usize, pair: &Pair<T>) {
         if let Ok(factor) = factorise_pair(pair.parts()) {
-            self.lanes.set(lane, pair, &factor);
+            self.lanes.set_pair(lane, pair);
+            self.lanes.set_factor(lane, &factor);
         }
     }
 
@@ -217,13 +229,14 @@ impl<T: Real> Group<T> {
     #[inline(always)]
     fn step<A: Arithmetic>(&mut self, rules: &Rules<T>, stimulus: [&[T]; 2], response: [&mut [T]; 2]) {
         // Arrays of its own, so that the compiler sees that nothing overlaps.
-        let mut lanes = [[T::ZERO; WIDTH]; 2];
-        copy(stimulus[0], &mut lanes[0][..stimulus[0].len()]);
-        copy(stimulus[1], &mut lanes[1][..stimulus[1].len()]);
-        self.valid &= self.lanes.step::<A>(rules, &mut lanes);
-        let [first, second] = response;
-        copy(&lanes[0][..first.len()], first);
-        copy(&lanes[1][..second.len()], second);
+        let mut shown = Aligned(stimulus.map(whole_row));
+        self.valid &= self.lanes.step::<A>(rules, &mut shown.0);
+        for (row, response) in shown.0.iter().zip(response) {
+            match <&mut [T; WIDTH]>::try_from(&mut *response) {
+                Ok(response) => *response = *row,
+                Err(_) => response.copy_from_slice(&row[..response.len()]),
+            }
+        }
     }
 
     /// Takes the same samples again, circuit by circuit in the scalar run, which knows what to do with an M that
@@ -331,13 +344,18 @@ fn run_groups<T: Real, A: Arithmetic>(
     }
 }
 
-/// Copies a row, most often a whole one, whose length the compiler then knows.
+/// Rows that begin where a vector register's worth of memory does: one that crosses a boundary is stored in two parts.
+#[repr(align(64))]
+struct Aligned<T>(T);
+
+/// A row, most often a whole one, whose length the compiler then knows; zeros where it ends early.
 #[inline(always)]
-fn copy<T: Real>(from: &[T], to: &mut [T]) {
-    match (<&[T; WIDTH]>::try_from(from), <&mut [T; WIDTH]>::try_from(&mut *to)) {
-        (Ok(from), Ok(to)) => *to = *from,
-        _ => to.copy_from_slice(from),
-    }
+fn whole_row<T: Real>(row: &[T]) -> [T; WIDTH] {
+    row.try_into().unwrap_or_else(|_| {
+        let mut whole = [T::ZERO; WIDTH];
+        whole[..row.len()].copy_from_slice(row);
+        whole
+    })
 }
 
 impl<T: Real> Pair<T> {

@@ -521,9 +521,15 @@ pub(crate) fn scale_by_pivot<T: Real>(column: &mut [T]) -> Option<T> {
 }
 
 dispatched! {
-    /// Whether all numbers are finite, without leaving early: many are looked at together.
-    pub(crate) fn all_finite<T, A>(values: &[T]) -> bool {
-        values.iter().fold(true, |finite, x| finite & (x.abs() <= T::MAX))
+    /// Whether all numbers are finite: 0 · x is 0 for those that are, and a NaN, which no sum loses, for the others.
+    widest pub(crate) fn all_finite<T, A>(values: &[T]) -> bool {
+        const STRANDS: usize = 4 * LANES;
+        let (blocks, rest) = values.as_chunks::<STRANDS>();
+        let mut zeros = [T::ZERO; STRANDS];
+        for x in blocks {
+            fuse::<T, A, STRANDS>(&mut zeros, x, &[T::ZERO; STRANDS]);
+        }
+        zeros.iter().chain(rest).fold(true, |finite, &x| finite & x.is_finite())
     }
 }
 

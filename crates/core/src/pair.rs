@@ -11,7 +11,7 @@ use crate::learn::{Drive, step_parts};
 use crate::linalg::why_invalid;
 use crate::real::Real;
 use crate::responses::Solver;
-use crate::rules::{Rules, with_known_rules};
+use crate::rules::{Rules, Sign, SynapseRule, UnitNorm, with_known_rules};
 
 /// The M of a circuit with two neurons, solved in closed form: M⁻¹ = adjugate · reciprocal.
 #[derive(Clone, Copy)]
@@ -186,6 +186,15 @@ impl<T: Real> Pair<T> {
 }
 
 impl<T: Real> Pair<T> {
+    /// Whether all is finite that this state's M cannot show: a response that moved no weight, or one that may have
+    /// been rectified away, and multipliers.
+    #[inline(always)]
+    pub fn is_in_range(&self, rules: &Rules<T>, response: [T; 2]) -> bool {
+        let shows_response = rules.synapses != SynapseRule::Frozen && rules.sign == Sign::Free;
+        let has_multipliers = matches!(rules.unit_norm, UnitNorm::Multiplier { .. });
+        (shows_response || finite(response)) & (!has_multipliers || finite(self.multipliers))
+    }
+
     /// The factor of a state that has failed a quick look, or the test that it fails.
     /// By value, because a reference would keep the state of the hot loop out of registers.
     #[cold]
