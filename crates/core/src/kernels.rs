@@ -105,6 +105,18 @@ macro_rules! dispatched {
 }
 pub(crate) use dispatched;
 
+/// Calls `each` with four columns at a time, then with the rest one by one.
+macro_rules! by_fours {
+    ($count:expr, |$first:ident| $four:block, |$index:ident| $one:block) => {
+        let count = $count;
+        let fours = count / 4 * 4;
+        for $first in (0..fours).step_by(4) $four
+        for $index in fours..count $one
+    };
+}
+
+pub(crate) use by_fours;
+
 /// `sum += x · y`, strand by strand.
 #[inline(always)]
 fn fuse<T: Real, A: Arithmetic, const L: usize>(sum: &mut [T; L], x: &[T; L], y: &[T; L]) {
@@ -153,7 +165,7 @@ fn sum_of_strands<T: Real>(s: [T; LANES]) -> T {
 
 /// The products ⟨xᵢ, yᵢ⟩ of four pairs of neighbouring columns, from column `first` on; bit for bit those of [`dot`].
 #[inline(always)]
-pub(crate) fn four_dots<T: Real, A: Arithmetic>(x: &[T], y: &[T], rows: usize, first: usize) -> [T; 4] {
+fn four_dots<T: Real, A: Arithmetic>(x: &[T], y: &[T], rows: usize, first: usize) -> [T; 4] {
     let zero = T::ZERO;
     let (x, y) = (four_columns(x, rows, first), four_columns(y, rows, first));
     let blocks = rows / LANES;
@@ -178,6 +190,20 @@ pub(crate) fn four_dots<T: Real, A: Arithmetic>(x: &[T], y: &[T], rows: usize, f
         }
     }
     products
+}
+
+/// The products ⟨xᵢ, yᵢ⟩ of the columns of two matrices with `rows` rows.
+#[inline(always)]
+pub(crate) fn column_dots<T: Real, A: Arithmetic>(x: &[T], y: &[T], rows: usize, products: &mut [T]) {
+    by_fours!(
+        products.len(),
+        |first| {
+            products[first..first + 4].copy_from_slice(&four_dots::<T, A>(x, y, rows, first));
+        },
+        |i| {
+            products[i] = dot::<T, A>(column(x, rows, i), column(y, rows, i));
+        }
+    );
 }
 
 /// The products ⟨cᵢ, x⟩ of four columns with each of two vectors; bit for bit those of [`dots`], with half the
@@ -272,39 +298,24 @@ pub(crate) fn move_weights<T: Real, A: Arithmetic>(
     weights: &[T],
     correlation: &[T],
 ) {
-    let (out_blocks, out_tail) = out.as_chunks_mut::<LANES>();
-    let (blocks, tail) = weights.as_chunks::<LANES>();
-    let (own_blocks, own_tail) = correlation.as_chunks::<LANES>();
-    if blocks.is_empty() {
-        for ((out, &weight), &own) in out_tail.iter_mut().zip(tail).zip(own_tail) {
-            *out = step.apply::<A>(weight, own);
+    let n = out.len();
+    let (weights, correlation) = (&weights[..n], &correlation[..n]);
+    if n < LANES {
+        for l in 0..n {
+            out[l] = step.apply::<A>(weights[l], correlation[l]);
         }
         return;
     }
     let (kept, growth) = (step.kept::<A>(), step.growth);
-    for ((out, weights), own) in out_blocks.iter_mut().zip(blocks).zip(own_blocks) {
-        let mut moved = *weights;
+    for start in (0..n).step_by(LANES) {
+        // The last block may begin within the one before it.
+        let block = start.min(n - LANES)..start.min(n - LANES) + LANES;
+        let (out, weights, own) = (&mut out[block.clone()], &weights[block.clone()], &correlation[block]);
         for l in 0..LANES {
-            moved[l] = A::mul_add(kept, weights[l], growth * own[l]);
+            out[l] = A::mul_add(kept, weights[l], growth * own[l]);
         }
-        *out = moved;
-    }
-    for ((out, &weight), &own) in out_tail.iter_mut().zip(tail).zip(own_tail) {
-        *out = A::mul_add(kept, weight, growth * own);
     }
 }
-
-/// Calls `each` with four columns at a time, then with the rest one by one.
-macro_rules! by_fours {
-    ($count:expr, |$first:ident| $four:block, |$index:ident| $one:block) => {
-        let count = $count;
-        let fours = count / 4 * 4;
-        for $first in (0..fours).step_by(4) $four
-        for $index in fours..count $one
-    };
-}
-
-pub(crate) use by_fours;
 
 /// Column `i` of a matrix with `rows` rows that is stored by columns.
 #[inline(always)]

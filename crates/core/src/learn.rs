@@ -8,7 +8,7 @@ use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::constraints::{multiplier_step, rectify, to_unit_length};
 use crate::error::{Diverged, Error, Result, Test};
 use crate::gains::gain_base;
-use crate::kernels::{Arithmetic, add_columns, column, dispatched, dot, four_dots, move_weights};
+use crate::kernels::{Arithmetic, add_columns, column_dots, dispatched, move_weights};
 use crate::real::Real;
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
 use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
@@ -29,25 +29,36 @@ pub(crate) enum Drive<'a, T> {
 }
 
 impl<T: Real> Drive<'_, T> {
-    /// `base` + `rate` · E\[zᵢ²\] for the interneuron i that listens through `weights`.
+    /// The sums behind E\[zᵢ²\], where a drive has not got them at hand, for interneurons that listen through `weights`.
     #[inline(always)]
-    fn add_square<A: Arithmetic>(&self, i: usize, weights: &[T], rate: T, base: T) -> T {
+    fn sum_squares<A: Arithmetic>(&self, weights: &[T], neurons: usize, squares: &mut [T]) {
+        match self {
+            Self::Sample { .. } | Self::Unscaled { .. } => {}
+            Self::Batch { inputs, .. } => {
+                squares.fill(T::ZERO);
+                for z in inputs.chunks_exact(squares.len().max(1)) {
+                    for (square, &z) in squares.iter_mut().zip(z) {
+                        *square = A::mul_add(z, z, *square);
+                    }
+                }
+            }
+            Self::Expectation { correlations } => column_dots::<T, A>(weights, correlations, neurons, squares),
+        }
+    }
+
+    /// `base` + `rate` · E\[zᵢ²\].
+    #[inline(always)]
+    fn add_square<A: Arithmetic>(&self, i: usize, squares: &[T], rate: T, base: T) -> T {
         match self {
             Self::Sample { inputs, .. } => A::mul_add(rate * inputs[i], inputs[i], base),
             Self::Unscaled { inputs, scale, .. } => {
                 A::mul_add(rate * inputs[i] * *scale, inputs[i] * *scale, base)
             }
-            Self::Batch { responses, inputs } => {
-                let samples = responses.len() / weights.len();
-                let mut squares = T::ZERO;
-                for z in inputs.chunks_exact(inputs.len() / samples) {
-                    squares = A::mul_add(z[i], z[i], squares);
-                }
-                A::mul_add(rate / T::from_f64(samples as f64), squares, base)
+            Self::Batch { inputs, .. } => {
+                let samples = inputs.len() / squares.len();
+                A::mul_add(rate / T::from_f64(samples as f64), squares[i], base)
             }
-            Self::Expectation { correlations } => {
-                A::mul_add(rate, dot::<T, A>(weights, column(correlations, weights.len(), i)), base)
-            }
+            Self::Expectation { .. } => A::mul_add(rate, squares[i], base),
         }
     }
 
@@ -60,86 +71,114 @@ impl<T: Real> Drive<'_, T> {
         }
     }
 
-    /// Writes the weights of interneuron i after a Hebbian step.
+    /// Writes all weights after their Hebbian steps.
     #[inline(always)]
-    fn move_weights<A: Arithmetic>(&self, i: usize, out: &mut [T], step: HebbianStep<T>, weights: &[T]) {
+    fn move_weights<A: Arithmetic>(
+        &self,
+        out: &mut [T],
+        steps: &[HebbianStep<T>],
+        weights: &[T],
+        neurons: usize,
+    ) {
+        let columns = out.chunks_exact_mut(neurons).zip(weights.chunks_exact(neurons)).zip(steps);
         match self {
             Self::Sample { response, inputs } => {
-                move_weights::<T, A>(out, step.scaled(inputs[i]), weights, response);
+                for (((out, weights), step), &z) in columns.zip(*inputs) {
+                    move_weights::<T, A>(out, step.scaled(z), weights, response);
+                }
             }
             Self::Unscaled { response, inputs, scale } => {
-                move_weights::<T, A>(out, step.scaled(inputs[i]).scaled(*scale), weights, response);
+                for (((out, weights), step), &z) in columns.zip(*inputs) {
+                    move_weights::<T, A>(out, step.scaled(z).scaled(*scale), weights, response);
+                }
             }
             Self::Batch { responses, inputs } => {
-                let samples = responses.len() / out.len();
-                let interneurons = inputs.len() / samples;
-                let kept = step.kept::<A>();
-                for (out, &w) in out.iter_mut().zip(weights) {
-                    *out = kept * w;
-                }
-                let share = step.growth / T::from_f64(samples as f64);
-                for (r, z) in responses.chunks_exact(out.len()).zip(inputs.chunks_exact(interneurons)) {
-                    add_columns::<T, A, 1>(out, [share * z[i]], [r]);
+                let samples = responses.len() / neurons;
+                for (i, ((out, weights), step)) in columns.enumerate() {
+                    let kept = step.kept::<A>();
+                    for (out, &w) in out.iter_mut().zip(weights) {
+                        *out = kept * w;
+                    }
+                    let share = step.growth / T::from_f64(samples as f64);
+                    for (r, z) in responses.chunks_exact(neurons).zip(inputs.chunks_exact(steps.len())) {
+                        add_columns::<T, A, 1>(out, [share * z[i]], [r]);
+                    }
                 }
             }
             Self::Expectation { correlations } => {
-                move_weights::<T, A>(out, step, weights, column(correlations, weights.len(), i));
+                for (((out, weights), step), own) in columns.zip(correlations.chunks_exact(neurons)) {
+                    move_weights::<T, A>(out, *step, weights, own);
+                }
             }
         }
     }
 }
 
+/// Room for what a step works out for each interneuron before any weight moves.
+pub(crate) struct Workings<'a, T> {
+    /// ⟨w_nr,i , w_rn,i⟩, which is ‖wᵢ‖² when tied.
+    pub overlaps: &'a mut [T],
+    pub squares: &'a mut [T],
+    pub steps: &'a mut [HebbianStep<T>],
+}
+
 dispatched! {
     /// One learning step from one circuit to the next.
-    fn step<T, A>(rules: &Rules<T>, drive: Drive<'_, T>, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-        step_parts::<T, A>(rules, drive, from, to);
+    fn step<T, A>(
+        rules: &Rules<T>, drive: Drive<'_, T>, from: Parts<'_, T>, to: PartsMut<'_, T>, workings: Workings<'_, T>,
+    ) {
+        step_parts::<T, A>(rules, drive, from, to, workings);
     }
 }
 
-/// One learning step, interneuron by interneuron: none of them looks at another.
+/// One learning step: what the synapses are, then each interneuron's gain and multiplier, then all weights.
+/// No interneuron looks at another.
 #[inline(always)]
 pub(crate) fn step_parts<T: Real, A: Arithmetic>(
     rules: &Rules<T>,
     drive: Drive<'_, T>,
     from: Parts<'_, T>,
     mut to: PartsMut<'_, T>,
+    workings: Workings<'_, T>,
 ) {
-    let (n, k) = (from.neurons, from.gains.len());
-    let fours = k / 4 * 4;
-    for first in (0..fours).step_by(4) {
-        let overlaps = four_dots::<T, A>(from.feedback, from.listening(), n, first);
-        for c in 0..4 {
-            step_interneuron::<T, A>(rules, drive, from, &mut to, (first + c, overlaps[c]));
-        }
+    let n = from.neurons;
+    let Workings { overlaps, squares, steps } = workings;
+    column_dots::<T, A>(from.feedback, from.listening(), n, overlaps);
+    drive.sum_squares::<A>(from.listening(), n, squares);
+    for i in 0..from.gains.len() {
+        steps[i] = step_interneuron::<T, A>(rules, drive, from, &mut to, (i, overlaps[i], squares));
     }
-    for i in fours..k {
-        let overlap = dot::<T, A>(column(from.feedback, n, i), column(from.listening(), n, i));
-        step_interneuron::<T, A>(rules, drive, from, &mut to, (i, overlap));
+    if rules.synapses == SynapseRule::Frozen {
+        return;
+    }
+    drive.move_weights::<A>(to.feedback, steps, from.feedback, n);
+    constrain::<T, A>(rules, to.feedback, n);
+    if let (Some(to), Some(from)) = (to.feedforward, from.feedforward) {
+        drive.move_weights::<A>(to, steps, from, n);
+        constrain::<T, A>(rules, to, n);
     }
 }
 
-/// The step of interneuron i, whose weights overlap by ⟨w_nr,i , w_rn,i⟩ = ‖wᵢ‖² when tied.
+/// The gain and the multiplier of interneuron i, and how its weights are to move.
 #[inline(always)]
 fn step_interneuron<T: Real, A: Arithmetic>(
     rules: &Rules<T>,
     drive: Drive<'_, T>,
     from: Parts<'_, T>,
     to: &mut PartsMut<'_, T>,
-    (i, overlap): (usize, T),
-) {
-    let n = from.neurons;
-    let (back, forth) = (column(from.feedback, n, i), column(from.listening(), n, i));
+    (i, overlap, squares): (usize, T, &[T]),
+) -> HebbianStep<T> {
     let target = if let UnitNorm::Multiplier { .. } = rules.unit_norm { T::ONE } else { overlap };
     let old = from.gains[i];
     let new = if let GainRule::Gradient { rate } = rules.gains {
         let base = gain_base::<T, A>(old, rate, target);
-        signed(rules.sign, drive.add_square::<A>(i, forth, rate, base))
+        signed(rules.sign, drive.add_square::<A>(i, squares, rate, base))
     } else {
         old
     };
     to.gains[i] = new;
 
-    let SynapseRule::Hebbian { rate } = rules.synapses else { return };
+    let SynapseRule::Hebbian { rate } = rules.synapses else { return HebbianStep::none() };
     let multiplier = new_multiplier::<T, A>(rules, from.multipliers[i], overlap);
     to.multipliers[i] = multiplier;
     let (gain, multiplier) = match rules.order {
@@ -147,15 +186,7 @@ fn step_interneuron<T: Real, A: Arithmetic>(
         Order::Concurrent => (old, from.multipliers[i]),
     };
     let decay = if let UnitNorm::Multiplier { .. } = rules.unit_norm { gain + multiplier } else { gain };
-    let step = HebbianStep { rate, decay, growth: rate * drive.emitted(old, gain) };
-    let weights = &mut to.feedback[i * n..(i + 1) * n];
-    drive.move_weights::<A>(i, weights, step, back);
-    constrain::<T, A>(rules, weights);
-    if let Some(feedforward) = &mut to.feedforward {
-        let weights = &mut feedforward[i * n..(i + 1) * n];
-        drive.move_weights::<A>(i, weights, step, forth);
-        constrain::<T, A>(rules, weights);
-    }
+    HebbianStep { rate, decay, growth: rate * drive.emitted(old, gain) }
 }
 
 #[inline(always)]
@@ -175,14 +206,16 @@ fn signed<T: Real>(sign: Sign, x: T) -> T {
 }
 
 #[inline(always)]
-fn constrain<T: Real, A: Arithmetic>(rules: &Rules<T>, weights: &mut [T]) {
+fn constrain<T: Real, A: Arithmetic>(rules: &Rules<T>, weights: &mut [T], neurons: usize) {
     if rules.sign == Sign::NonNegative {
         for w in weights.iter_mut() {
             *w = rectify(*w);
         }
     }
     if let UnitNorm::Projected = rules.unit_norm {
-        to_unit_length::<T, A>(weights);
+        for column in weights.chunks_exact_mut(neurons) {
+            to_unit_length::<T, A>(column);
+        }
     }
 }
 
@@ -194,6 +227,9 @@ pub(crate) struct Learner<T: Real> {
     pub rules: Rules<T>,
     pub circuit: Circuit<T>,
     next: Circuit<T>,
+    overlaps: Vec<T>,
+    squares: Vec<T>,
+    hebbian: Vec<HebbianStep<T>>,
     /// The last certified circuit and its step, where the solver does not certify every step.
     certified: Option<(Circuit<T>, u64)>,
     pub equilibrium: Equilibrium<T>,
@@ -206,7 +242,18 @@ impl<T: Real> Learner<T> {
         rules.validate()?;
         let equilibrium = Equilibrium::new(&circuit, solver)?;
         let certified = (*solver != Solver::Direct).then(|| (circuit.clone(), 0));
-        Ok(Self { rules, next: circuit.clone(), circuit, certified, equilibrium, steps: 0 })
+        let k = circuit.interneurons();
+        Ok(Self {
+            rules,
+            next: circuit.clone(),
+            circuit,
+            overlaps: vec![T::ZERO; k],
+            squares: vec![T::ZERO; k],
+            hebbian: vec![HebbianStep::none(); k],
+            certified,
+            equilibrium,
+            steps: 0,
+        })
     }
 
     /// The response to a finite stimulus.
@@ -226,7 +273,9 @@ impl<T: Real> Learner<T> {
 
     /// Moves the circuit by one step. On failure it stays where it was.
     pub fn learn(&mut self, drive: Drive<'_, T>) -> Result<()> {
-        step(&self.rules, drive, self.circuit.parts(), self.next.parts_mut());
+        let Self { overlaps, squares, hebbian: steps, .. } = self;
+        let workings = Workings { overlaps, squares, steps };
+        step(&self.rules, drive, self.circuit.parts(), self.next.parts_mut(), workings);
         self.adopt_next()
     }
 

@@ -7,11 +7,12 @@
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::error::Test;
 use crate::kernels::{Arithmetic, dispatched};
-use crate::learn::{Drive, step_parts};
+use crate::learn::{Drive, Workings, step_parts};
 use crate::linalg::why_invalid;
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, Sign, SynapseRule, UnitNorm, with_known_rules};
+use crate::synapses::HebbianStep;
 
 /// The M of a circuit with two neurons, solved in closed form: M⁻¹ = adjugate · reciprocal.
 #[derive(Clone, Copy)]
@@ -158,7 +159,9 @@ impl<T: Real> Pair<T> {
     #[inline(always)]
     pub fn stepped<A: Arithmetic>(&self, rules: &Rules<T>, drive: Drive<'_, T>) -> Self {
         let mut next = *self;
-        step_parts::<T, A>(rules, drive, self.parts(), next.parts_mut());
+        let (mut overlaps, mut squares, mut steps) = ([T::ZERO; 2], [T::ZERO; 2], [HebbianStep::none(); 2]);
+        let workings = Workings { overlaps: &mut overlaps, squares: &mut squares, steps: &mut steps };
+        step_parts::<T, A>(rules, drive, self.parts(), next.parts_mut(), workings);
         next
     }
 

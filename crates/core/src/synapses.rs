@@ -15,6 +15,11 @@ pub(crate) struct HebbianStep<T> {
 }
 
 impl<T: Real> HebbianStep<T> {
+    /// The step that moves nothing.
+    pub fn none() -> Self {
+        Self { rate: T::ZERO, decay: T::ZERO, growth: T::ZERO }
+    }
+
     /// The same for a correlation that is still to be multiplied by `factor`.
     #[inline(always)]
     pub fn scaled(self, factor: T) -> Self {

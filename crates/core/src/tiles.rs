@@ -70,7 +70,7 @@ fn accumulate<T: Real, A: Arithmetic, const TALL: usize, const ADD: bool>(
 
 /// Writes as many columns of a tile as `block` has.
 #[inline(always)]
-fn store<T: Real, const TALL: usize>(tile: &[[T; TALL]; WIDE], block: &mut [T], n: usize, window: usize) {
+fn store<T: Real, const TALL: usize>(tile: &[[T; TALL]], block: &mut [T], n: usize, window: usize) {
     for (column, tile) in block.chunks_exact_mut(n).zip(tile) {
         column[window..window + TALL].copy_from_slice(tile);
     }
@@ -217,11 +217,15 @@ fn factorise_block<T: Real, A: Arithmetic>(
     let (a, rest) = block.split_at_mut(n);
     let (b, rest) = rest.split_at_mut(n);
     let (c, d) = rest.split_at_mut(n);
-    let columns = [&mut a[first..n], &mut b[first..n], &mut c[first..n], &mut d[first..n]];
-    let corner = Corner::of::<A>(columns.each_ref().map(|column| std::array::from_fn(|i| column[i])))
-        .map_err(|pivot| first + pivot)?;
+    let (a, b, c, d) = (&mut a[first..n], &mut b[first..n], &mut c[first..n], &mut d[first..n]);
+    let mut tops = [[T::ZERO; WIDE]; WIDE];
+    for i in 0..WIDE {
+        (tops[0][i], tops[1][i], tops[2][i], tops[3][i]) = (a[i], b[i], c[i], d[i]);
+    }
+    let corner = Corner::of::<A>(tops).map_err(|pivot| first + pivot)?;
     reciprocals[first..first + WIDE].copy_from_slice(&corner.reciprocals);
-    let [a, b, c, d] = columns.map(|column| column.as_chunks_mut::<WIDE>().0);
+    let (a, b) = (a.as_chunks_mut::<WIDE>().0, b.as_chunks_mut::<WIDE>().0);
+    let (c, d) = (c.as_chunks_mut::<WIDE>().0, d.as_chunks_mut::<WIDE>().0);
     for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
         let rows = corner.explain::<A>([*a, *b, *c, *d]);
         (*a, *b, *c, *d) = (rows[0], rows[1], rows[2], rows[3]);
@@ -320,8 +324,8 @@ fn invert_lower<T: Real, A: Arithmetic, const TALL: usize>(lower: &[T], reciproc
         for window in windows::<TALL>(0..n, n) {
             let mut tile = [[T::ZERO; TALL]; WIDE];
             for c in 0..WIDE {
-                if let Some(one) = (first + c).checked_sub(window).and_then(|l| tile[c].get_mut(l)) {
-                    *one = T::ONE;
+                for l in 0..TALL {
+                    tile[c][l] = if window + l == first + c { T::ONE } else { T::ZERO };
                 }
             }
             if window < range.end {
@@ -350,24 +354,46 @@ dispatched! {
     }
 }
 
+/// Tiles of twice the usual width where there are registers for it; what they leave is done in usual ones.
 #[inline(always)]
 fn product<T: Real, A: Arithmetic, const TALL: usize>(out: &mut [T], left: &[T], right: &[T], n: usize) {
+    const BROAD: usize = 2 * WIDE;
     let inner = left.len() / n;
+    let columns = right.len() / inner;
+    let broad = if A::REGISTER_BYTES >= 64 { columns / BROAD * BROAD } else { 0 };
+    let (broad_out, out) = out.split_at_mut(broad * n);
+    let (broad_right, right) = right.split_at(broad * inner);
+    for (out, right) in broad_out.chunks_mut(BROAD * n).zip(broad_right.chunks(BROAD * inner)) {
+        product_block::<T, A, TALL, BROAD>(out, left, right, n);
+    }
     for (out, right) in out.chunks_mut(WIDE * n).zip(right.chunks(WIDE * inner)) {
-        let last = right.len() / inner - 1;
-        // A block that is not full computes its last column more than once.
-        let [a, b, c, d] = std::array::from_fn(|j| column(right, inner, j.min(last)));
-        for window in windows::<TALL>(0..n, n) {
-            let mut tile = [[T::ZERO; TALL]; WIDE];
-            for ((((x, &a), &b), &c), &d) in left.chunks_exact(n).zip(a).zip(b).zip(c).zip(d) {
-                let x = &x[window..window + TALL];
-                for (tile, factor) in tile.iter_mut().zip([a, b, c, d]) {
-                    for l in 0..TALL {
-                        tile[l] = A::mul_add(factor, x[l], tile[l]);
-                    }
+        product_block::<T, A, TALL, WIDE>(out, left, right, n);
+    }
+}
+
+/// Up to `COLUMNS` columns of a product.
+#[inline(always)]
+fn product_block<T: Real, A: Arithmetic, const TALL: usize, const COLUMNS: usize>(
+    out: &mut [T],
+    left: &[T],
+    right: &[T],
+    n: usize,
+) {
+    let inner = left.len() / n;
+    let last = right.len() / inner - 1;
+    // A block that is not full computes its last column more than once.
+    let right: [&[T]; COLUMNS] = std::array::from_fn(|j| column(right, inner, j.min(last)));
+    for window in windows::<TALL>(0..n, n) {
+        let mut tile = [[T::ZERO; TALL]; COLUMNS];
+        for (p, x) in left.chunks_exact(n).enumerate() {
+            let x = &x[window..window + TALL];
+            for j in 0..COLUMNS {
+                let factor = right[j][p];
+                for l in 0..TALL {
+                    tile[j][l] = A::mul_add(factor, x[l], tile[j][l]);
                 }
             }
-            store(&tile, out, n, window);
         }
+        store(&tile, out, n, window);
     }
 }
