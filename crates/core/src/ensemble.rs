@@ -6,8 +6,8 @@
 use crate::circuit::Circuit;
 use crate::error::{Diverged, Error, Result, Test, require_finite};
 use crate::kernels::{Arithmetic, dispatched};
-use crate::learn::Drive;
-use crate::pair::{Pair, PairFactor, PairOutcome, advance_pair, factorise_pair};
+use crate::learn::{Drive, Outcome};
+use crate::pair::{Pair, PairFactor, advance_pair, factorise_pair};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, with_known_rules};
@@ -255,12 +255,12 @@ impl<T: Real> Group<T> {
             let (learned, outcome) = advance_pair(&mut pair, rules, &stimuli, &mut responses);
             block.set_responses_of(lane, &responses);
             let (test, answered) = match outcome {
-                PairOutcome::Done => {
+                Outcome::Done => {
                     self.put(lane, &pair);
                     continue;
                 }
-                PairOutcome::Invalid(test) => (test, 1),
-                PairOutcome::Unanswered => (Test::Overflow, 0),
+                Outcome::Invalid(test) => (test, 1),
+                Outcome::Unanswered => (Test::Overflow, 0),
             };
             let step = before + learned as u64;
             self.fallen.push(Fallen { lane, step, answered: step + answered, test, pair });

@@ -12,6 +12,7 @@ use crate::kernels::{Arithmetic, add_columns, column_dots, dispatched, move_weig
 use crate::real::Real;
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
 use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
+use crate::small::Small;
 use crate::synapses::HebbianStep;
 
 /// What drives a learning step.
@@ -120,6 +121,15 @@ pub(crate) struct Workings<'a, T> {
     pub overlaps: &'a mut [T],
     pub squares: &'a mut [T],
     pub steps: &'a mut [HebbianStep<T>],
+}
+
+/// Why a loop that makes many steps in one call ended.
+pub(crate) enum Outcome {
+    Done,
+    /// The update after the last response fails this test; the state is the one before it.
+    Invalid(Test),
+    /// The next stimulus or its response is not finite.
+    Unanswered,
 }
 
 dispatched! {
@@ -260,11 +270,7 @@ impl<T: Real> Learner<T> {
     pub fn respond(&mut self, stimulus: &[T], response: &mut [T]) -> Result<()> {
         match self.equilibrium.answer(&self.circuit, stimulus, response) {
             Ok(()) => Ok(()),
-            Err(Unanswered::Invalid(test)) => {
-                let error = self.diverged(test);
-                self.retreat();
-                Err(error)
-            }
+            Err(Unanswered::Invalid(test)) => Err(self.fail(test)),
             Err(Unanswered::Unsettled { iterations, change, tolerance }) => {
                 Err(Error::NotConverged { what: "the recurrent dynamics", iterations, change, tolerance })
             }
@@ -279,6 +285,56 @@ impl<T: Real> Learner<T> {
         self.adopt_next()
     }
 
+    /// The circuit and all that a step of it needs, if it is small enough for loops of its own.
+    fn small(&mut self) -> Option<Small<'_, T>> {
+        let (neurons, leak) = (self.circuit.neurons(), self.circuit.leak());
+        Some(Small {
+            rules: &self.rules,
+            neurons,
+            leak,
+            current: self.circuit.parts_mut(),
+            next: self.next.parts_mut(),
+            factor: self.equilibrium.small_factor()?,
+            workings: Workings {
+                overlaps: &mut self.overlaps,
+                squares: &mut self.squares,
+                steps: &mut self.hebbian,
+            },
+            swapped: false,
+        })
+    }
+
+    /// Lets a small circuit run in a loop of its own, which says how many steps it made and why it ended; nothing is
+    /// run and `None` returned where the circuit is not small.
+    pub fn run_small(
+        &mut self,
+        run: impl FnOnce(&mut Small<'_, T>) -> (usize, Outcome),
+    ) -> Option<(usize, Outcome)> {
+        let mut small = self.small()?;
+        let (steps, outcome) = run(&mut small);
+        if small.swapped {
+            std::mem::swap(&mut self.circuit, &mut self.next);
+        }
+        self.steps += steps as u64;
+        Some((steps, outcome))
+    }
+
+    /// What has become of a loop of many steps.
+    pub fn ended(&mut self, outcome: Outcome) -> Result<()> {
+        match outcome {
+            Outcome::Done => Ok(()),
+            Outcome::Invalid(test) => Err(self.fail(test)),
+            Outcome::Unanswered => Err(self.fail(Test::Overflow)),
+        }
+    }
+
+    /// Goes back to the last valid circuit and says why.
+    fn fail(&mut self, test: Test) -> Error {
+        let error = self.diverged(test);
+        self.retreat();
+        error
+    }
+
     /// Lets `change` write the next circuit, certifies it and puts it in place.
     pub fn replace(&mut self, change: impl FnOnce(&mut Circuit<T>)) -> Result<()> {
         self.next.copy_from(&self.circuit);
@@ -289,11 +345,7 @@ impl<T: Real> Learner<T> {
     fn adopt_next(&mut self) -> Result<()> {
         let certificate = match self.follow_next() {
             Ok(certificate) => certificate,
-            Err(test) => {
-                let error = self.diverged(test);
-                self.retreat();
-                return Err(error);
-            }
+            Err(test) => return Err(self.fail(test)),
         };
         std::mem::swap(&mut self.circuit, &mut self.next);
         if let (Certificate::Fresh, Some((certified, step))) = (certificate, &mut self.certified) {

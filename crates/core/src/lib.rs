@@ -45,6 +45,7 @@ mod real;
 mod responses;
 mod rules;
 mod running_error;
+mod small;
 mod spheres;
 pub mod starts;
 mod synapse_learning;

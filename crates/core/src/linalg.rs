@@ -18,6 +18,7 @@ use crate::kernels::{self, all_finite};
 use crate::matrix::Matrix;
 use crate::pair::{PairFactor, factorise_pair, solve_pair};
 use crate::real::Real;
+use crate::small::{LARGEST_SMALL, SmallFactor, factorise_small, solve_small};
 use crate::tiles::{self, Assembly, SMALLEST_TILED};
 
 /// From this size on the linear-algebra crate, which blocks for caches, beats the register tiles of `tiles`.
@@ -41,13 +42,15 @@ pub(crate) struct Factor<T: Real> {
 enum Form<T: Real> {
     /// N = 2, in closed form.
     Pair(Option<PairFactor<T>>),
+    /// Tied, with few neurons: U below the diagonal and one over the pivots.
+    Small { reciprocals: Vec<T> },
     /// Up to [`LARGE`]: our own tiles, with the gᵢ wᵢ and L⁻¹ by rows.
     Tiled {
         reciprocals: Vec<T>,
         scaled: Vec<T>,
         rows: Vec<T>,
     },
-    /// Very small or large.
+    /// Large.
     Cholesky {
         reciprocals: Vec<T>,
         scaled: Vec<T>,
@@ -71,7 +74,8 @@ impl<T: Real> Factor<T> {
     pub fn new(synapses: &Synapses<T>) -> Self {
         let (n, k) = (synapses.neurons(), synapses.interneurons());
         let form = match (n, synapses.is_tied()) {
-            (2, _) => Form::Pair(None),
+            (2, tied) if k == 2 || !tied => Form::Pair(None),
+            (1..=LARGEST_SMALL, true) => Form::Small { reciprocals: vec![T::ZERO; n] },
             (SMALLEST_TILED..LARGE, true) => Form::Tiled {
                 reciprocals: vec![T::ZERO; n],
                 scaled: vec![T::ZERO; n * k],
@@ -94,6 +98,10 @@ impl<T: Real> Factor<T> {
     pub fn update(&mut self, parts: Parts<'_, T>) -> Result<(), Test> {
         match &mut self.form {
             Form::Pair(pair) => factorise_pair(parts).map(|factor| *pair = Some(factor)),
+            Form::Small { reciprocals } => {
+                let factor = SmallFactor { lower: &mut self.entries, reciprocals };
+                factorise_small(factor, parts).map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
+            }
             Form::Tiled { reciprocals, scaled, .. } => {
                 let Parts { feedback: weights, gains, leak, .. } = parts;
                 let assembly = Assembly { weights, gains, leak, scaled };
@@ -119,10 +127,19 @@ impl<T: Real> Factor<T> {
                     solve_pair(factor, x);
                 }
             }
+            Form::Small { reciprocals } => solve_small(&self.entries, reciprocals, x),
             Form::Tiled { reciprocals, .. } | Form::Cholesky { reciprocals, .. } => {
                 kernels::solve_cholesky(&self.entries, reciprocals, x);
             }
             Form::Lu(lu) => lu.solve(&self.entries, x),
+        }
+    }
+
+    /// The factor itself, where it is of a small circuit.
+    pub fn small(&mut self) -> Option<SmallFactor<'_, T>> {
+        match &mut self.form {
+            Form::Small { reciprocals } => Some(SmallFactor { lower: &mut self.entries, reciprocals }),
+            _ => None,
         }
     }
 
@@ -134,12 +151,12 @@ impl<T: Real> Factor<T> {
                 tiles::invert_cholesky(&self.entries, reciprocals, rows, inverse);
                 mirror_lower(inverse, n);
             }
-            Form::Cholesky { stack, .. } if n >= LARGE => {
+            Form::Cholesky { stack, .. } => {
                 let lower = MatRef::from_column_major_slice(&self.entries, n, n);
                 llt::inverse::inverse(square(inverse, n), lower, Par::Seq, MemStack::new(stack));
                 mirror_lower(inverse, n);
             }
-            _ => {
+            Form::Pair(_) | Form::Small { .. } | Form::Lu(_) => {
                 inverse.fill(T::ZERO);
                 for (i, column) in inverse.chunks_exact_mut(n).enumerate() {
                     column[i] = T::ONE;

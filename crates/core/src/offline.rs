@@ -8,10 +8,12 @@ use crate::learn::{Drive, Learner};
 use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::{require_covariance_in, square_root};
-use crate::observe::{Observer, Shown, Step};
+use crate::observe::{Observer, Shown, Step, observes};
+use crate::pair::{Pair, expect_pair};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{GainRule, Rules};
+use crate::small::expect_small;
 
 /// Where the gains of an offline step come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub enum OfflineGains {
 /// ```
 pub struct Offline<T: Real = f64> {
     learner: Learner<T>,
+    /// Whether the circuit has the size that is run in registers.
+    pair: bool,
     contexts: Vec<Context<T>>,
     /// M⁻¹, and the factors of C_rr W_rnᵀ = M⁻¹ C M⁻ᵀ W_rnᵀ from the right.
     whitening: Vec<T>,
@@ -88,8 +92,10 @@ impl<T: Real> Offline<T> {
         let (n, k) = (circuit.neurons(), circuit.interneurons());
         let context = |(i, covariance)| Context::new(i, covariance, n, gains);
         let contexts = covariances.into_iter().enumerate().map(context).collect::<Result<_>>()?;
+        let solver = Solver::Direct;
         Ok(Self {
-            learner: Learner::new(circuit, rules, &Solver::Direct)?,
+            pair: Pair::fits(&circuit, &rules, &solver),
+            learner: Learner::new(circuit, rules, &solver)?,
             contexts,
             whitening: vec![T::ZERO; n * n],
             filtered: vec![T::ZERO; n * k],
@@ -113,7 +119,12 @@ impl<T: Real> Offline<T> {
             let expected = format!("contexts below {}", self.contexts.len());
             return Err(Error::shape("presented", expected, context.to_string()));
         }
+        let undisturbed = !observes(observer) && matches!(self.contexts.first(), Some(context) if context.fit.is_none());
         for (done, &context) in presented.iter().enumerate() {
+            if undisturbed {
+                self.learn(context, steps)?;
+                continue;
+            }
             for step in 1..=steps {
                 if self.step(context, observer)? {
                     return Ok(done + usize::from(step == steps));
@@ -130,12 +141,41 @@ impl<T: Real> Offline<T> {
         let circuit = &self.learner.circuit;
         let shown = Shown::Covariance { covariance, context };
         let stop = observer.see(&Step { index: self.learner.steps, circuit, shown }).is_break();
-        if self.learner.rules.learns() {
+        self.learn(context, 1)?;
+        Ok(stop)
+    }
+
+    /// So many updates.
+    fn learn(&mut self, context: usize, steps: usize) -> Result<()> {
+        if !self.learner.rules.learns() {
+            self.learner.steps += steps as u64;
+            return Ok(());
+        }
+        if self.pair {
+            return self.learn_pair(context, steps);
+        }
+        let covariance = self.contexts[context].covariance.as_slice();
+        let correlations = &mut self.correlations;
+        let small = self.learner.run_small(|small| expect_small(small, correlations, covariance, steps));
+        if let Some((_, outcome)) = small {
+            return self.learner.ended(outcome);
+        }
+        for _ in 0..steps {
             self.correlate(context);
             self.learner.learn(Drive::Expectation { correlations: &self.correlations })?;
+            self.learner.steps += 1;
         }
-        self.learner.steps += 1;
-        Ok(stop)
+        Ok(())
+    }
+
+    /// The same for a tied circuit with N = K = 2.
+    fn learn_pair(&mut self, context: usize, steps: usize) -> Result<()> {
+        let mut pair = Pair::of(&self.learner.circuit);
+        let covariance = self.contexts[context].covariance.as_slice();
+        let (made, outcome) = expect_pair(&mut pair, &self.learner.rules, covariance, steps);
+        self.learner.steps += made as u64;
+        self.learner.replace(|next| pair.store(next))?;
+        self.learner.ended(outcome)
     }
 
     fn set_gains(&mut self, context: usize) -> Result<()> {
@@ -180,6 +220,12 @@ impl<T: Real> Offline<T> {
     /// Ends the run and hands out its circuit.
     pub fn into_circuit(self) -> Circuit<T> {
         self.learner.circuit
+    }
+}
+
+impl Fit {
+    fn is_none(&self) -> bool {
+        matches!(self, Self::None)
     }
 }
 

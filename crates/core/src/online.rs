@@ -1,13 +1,14 @@
 //! Runs a circuit on a stream of stimuli: Algorithms 1 and 3 and everything that learns from samples.
 
 use crate::circuit::{Circuit, require_rows};
-use crate::error::{Error, Result, Test, require_finite_within};
-use crate::learn::{Drive, Learner};
-use crate::observe::{Observer, Shown, Step};
-use crate::pair::{Pair, PairOutcome, advance_pair};
+use crate::error::{Error, Result, require_finite_within};
+use crate::learn::{Drive, Learner, Outcome};
+use crate::observe::{Observer, Shown, Step, observes};
+use crate::pair::{Pair, advance_pair};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::Rules;
+use crate::small::advance_small;
 
 /// A circuit that answers stimuli and learns from its responses: a run that can be advanced bit by bit.
 ///
@@ -74,6 +75,9 @@ impl<T: Real> Online<T> {
         if self.pair {
             return self.advance_pair(stimuli, responses, observer);
         }
+        if let Some(outcome) = self.advance_small(stimuli, responses, observer) {
+            return outcome.map(|()| rows);
+        }
         for (row, (stimulus, response)) in
             stimuli.chunks_exact(n).zip(responses.chunks_exact_mut(n)).enumerate()
         {
@@ -118,6 +122,31 @@ impl<T: Real> Online<T> {
         self.learner.learn(Drive::Batch { responses: &self.responses, inputs: &self.inputs })
     }
 
+    /// The same for a small circuit that learns from each sample and that nobody watches; `None` if it is not one.
+    fn advance_small(
+        &mut self,
+        stimuli: &[T],
+        responses: &mut [T],
+        observer: &mut impl Observer<T>,
+    ) -> Option<Result<()>> {
+        if observes(observer) || self.learner.rules.batch > 1 || !self.learner.rules.learns() {
+            return None;
+        }
+        let inputs = &mut self.inputs;
+        let (answered, outcome) =
+            self.learner.run_small(|small| advance_small(small, inputs, stimuli, responses))?;
+        Some(self.ended(stimuli, answered, outcome))
+    }
+
+    /// What has become of a loop over `stimuli` that learned from the first `answered` of them.
+    fn ended(&mut self, stimuli: &[T], answered: usize, outcome: Outcome) -> Result<()> {
+        if let Outcome::Unanswered = outcome {
+            let n = self.learner.circuit.neurons();
+            require_finite_within("stimuli", stimuli, n * answered..n * (answered + 1))?;
+        }
+        self.learner.ended(outcome)
+    }
+
     /// The same for a tied circuit with N = K = 2, whose step is shorter than the calls around it.
     fn advance_pair(
         &mut self,
@@ -132,7 +161,7 @@ impl<T: Real> Online<T> {
             let mut pair = Pair::of(&self.learner.circuit);
             let (answered, outcome) = advance_pair(&mut pair, &self.learner.rules, block, responses);
             let mut stop = false;
-            if observes(observer) && !matches!(outcome, PairOutcome::Unanswered) {
+            if observes(observer) && !matches!(outcome, Outcome::Unanswered) {
                 let shown = Shown::Stimulus { stimulus: block, response: responses };
                 let (index, circuit) = (self.learner.steps, &self.learner.circuit);
                 stop = observer.see(&Step { index, circuit, shown }).is_break();
@@ -140,14 +169,9 @@ impl<T: Real> Online<T> {
             total += answered;
             self.learner.steps += answered as u64;
             self.learner.replace(|next| pair.store(next))?;
-            match outcome {
-                PairOutcome::Done if stop => break,
-                PairOutcome::Done => {}
-                PairOutcome::Invalid(test) => return Err(self.learner.diverged(test)),
-                PairOutcome::Unanswered => {
-                    require_finite_within("stimuli", stimuli, 2 * total..2 * total + 2)?;
-                    return Err(self.learner.diverged(Test::Overflow));
-                }
+            self.ended(stimuli, total, outcome)?;
+            if stop {
+                break;
             }
         }
         Ok(total)
@@ -171,8 +195,4 @@ impl<T: Real> Online<T> {
         self.learner.certify()?;
         Ok(self.learner.circuit)
     }
-}
-
-fn observes<T, O: Observer<T>>(_: &O) -> bool {
-    O::WATCHES
 }

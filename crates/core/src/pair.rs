@@ -7,7 +7,7 @@
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::error::Test;
 use crate::kernels::{Arithmetic, dispatched};
-use crate::learn::{Drive, Workings, step_parts};
+use crate::learn::{Drive, Outcome, Workings, step_parts};
 use crate::linalg::why_invalid;
 use crate::real::Real;
 use crate::responses::Solver;
@@ -54,6 +54,14 @@ impl<T: Real> PairFactor<T> {
         let [a, b, c, d] = weights;
         let inputs = [A::mul_add(a, x, b * y), A::mul_add(c, x, d * y)];
         ([x * self.reciprocal, y * self.reciprocal], inputs)
+    }
+
+    /// C_rr w = M⁻¹ C M⁻¹ w, for a tied M.
+    #[inline(always)]
+    fn correlate<A: Arithmetic>(&self, covariance: [T; 4], weights: [T; 2]) -> [T; 2] {
+        // Scaled as late as the range of numbers allows: the reciprocal is what a step waits for.
+        let spread = apply_pair::<T, A>(covariance, apply_pair::<T, A>(self.adjugate, weights));
+        apply_pair::<T, A>(self.adjugate, spread.map(|x| x * self.reciprocal)).map(|x| x * self.reciprocal)
     }
 
     /// Whether M is valid and its determinant in range. A NaN is neither.
@@ -117,15 +125,6 @@ pub(crate) struct Pair<T> {
     pub gains: [T; 2],
     pub multipliers: [T; 2],
     pub leak: T,
-}
-
-/// Why [`advance_pair`] ended.
-pub(crate) enum PairOutcome {
-    Done,
-    /// The update after the last response fails this test; the state is the one before it.
-    Invalid(Test),
-    /// The next stimulus or its response is not finite.
-    Unanswered,
 }
 
 impl<T: Real> Pair<T> {
@@ -198,6 +197,13 @@ impl<T: Real> Pair<T> {
         (shows_response || finite(response)) & (!has_multipliers || finite(self.multipliers))
     }
 
+    /// The factor of a state, if it is valid.
+    #[inline(always)]
+    fn certified<A: Arithmetic>(&self) -> Result<PairFactor<T>, Test> {
+        let factor = PairFactor::of::<A>(self.parts());
+        if factor.is_valid() & finite(self.multipliers) { Ok(factor) } else { self.examined() }
+    }
+
     /// The factor of a state that has failed a quick look, or the test that it fails.
     /// By value, because a reference would keep the state of the hot loop out of registers.
     #[cold]
@@ -217,10 +223,54 @@ dispatched! {
     /// Answers and learns from each stimulus; how many were learned from, and why it ended.
     pub(crate) fn advance_pair<T, A>(
         pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
-    ) -> (usize, PairOutcome) {
+    ) -> (usize, Outcome) {
         let rules = *rules;
         with_known_rules!(rules => run_pair::<T, A>(pair, rules, stimuli, responses))
     }
+}
+
+dispatched! {
+    /// Learns from a covariance so many times; how many times it did, and why it ended.
+    pub(crate) fn expect_pair<T, A>(
+        pair: &mut Pair<T>, rules: &Rules<T>, covariance: &[T], steps: usize,
+    ) -> (usize, Outcome) {
+        let rules = *rules;
+        let covariance = std::array::from_fn(|i| covariance[i]);
+        with_known_rules!(rules => run_expected_pair::<T, A>(pair, rules, covariance, steps))
+    }
+}
+
+#[inline(always)]
+fn run_expected_pair<T: Real, A: Arithmetic>(
+    pair: &mut Pair<T>,
+    rules: Rules<T>,
+    covariance: [T; 4],
+    steps: usize,
+) -> (usize, Outcome) {
+    let mut factor = match factorise_pair(pair.parts()) {
+        Ok(factor) => factor,
+        Err(test) => return (0, Outcome::Invalid(test)),
+    };
+    let mut state = *pair;
+    let mut outcome = Outcome::Done;
+    let mut made = 0;
+    while made < steps {
+        let [a, b, c, d] = state.weights;
+        let [a, b] = factor.correlate::<A>(covariance, [a, b]);
+        let [c, d] = factor.correlate::<A>(covariance, [c, d]);
+        let next = state.stepped::<A>(&rules, Drive::Expectation { correlations: &[a, b, c, d] });
+        match next.certified::<A>() {
+            Ok(certified) => factor = certified,
+            Err(test) => {
+                outcome = Outcome::Invalid(test);
+                break;
+            }
+        }
+        state = next;
+        made += 1;
+    }
+    *pair = state;
+    (made, outcome)
 }
 
 #[inline(always)]
@@ -229,33 +279,30 @@ fn run_pair<T: Real, A: Arithmetic>(
     rules: Rules<T>,
     stimuli: &[T],
     responses: &mut [T],
-) -> (usize, PairOutcome) {
+) -> (usize, Outcome) {
     let mut factor = match factorise_pair(pair.parts()) {
         Ok(factor) => factor,
-        Err(test) => return (0, PairOutcome::Invalid(test)),
+        Err(test) => return (0, Outcome::Invalid(test)),
     };
     // A copy: a reference that is handed on would keep the state of this loop out of registers.
     let mut state = *pair;
-    let mut outcome = PairOutcome::Done;
+    let mut outcome = Outcome::Done;
     let mut answered = 0;
     for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
         let (response, inputs) = factor.respond::<A>(stimulus, state.weights);
         if !(finite(stimulus) & finite(response)) {
-            outcome = PairOutcome::Unanswered;
+            outcome = Outcome::Unanswered;
             break;
         }
         *out = response;
         let scale = factor.reciprocal;
         let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale };
         let next = state.stepped::<A>(&rules, drive);
-        factor = PairFactor::of::<A>(next.parts());
-        if !(factor.is_valid() & finite(next.multipliers)) {
-            match next.examined() {
-                Ok(examined) => factor = examined,
-                Err(test) => {
-                    outcome = PairOutcome::Invalid(test);
-                    break;
-                }
+        match next.certified::<A>() {
+            Ok(certified) => factor = certified,
+            Err(test) => {
+                outcome = Outcome::Invalid(test);
+                break;
             }
         }
         state = next;

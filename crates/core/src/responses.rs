@@ -5,6 +5,7 @@ use crate::error::{Error, Result, Test, require_positive};
 use crate::kernels;
 use crate::linalg::Factor;
 use crate::real::Real;
+use crate::small::SmallFactor;
 
 /// How the equilibrium of the recurrent dynamics is found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,6 +140,11 @@ impl<T: Real> Equilibrium<T> {
             Method::Iterative(gradients) => z.copy_from_slice(&gradients.inputs),
             Method::Direct | Method::Dynamics { .. } => kernels::project(circuit.parts().listening(), r, z),
         }
+    }
+
+    /// The factor of the present M, where it is small and kept at every step.
+    pub fn small_factor(&mut self) -> Option<SmallFactor<'_, T>> {
+        matches!(self.method, Method::Direct).then(|| self.factor.small())?
     }
 
     /// The explicit M⁻¹; the direct method keeps the factor of the present M.

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow::{self, Break, Continue};
 
 use leukos::{
-    Circuit, Every, Observer, Offline, OfflineGains, Online, Order, Rules, Shown, Solver, Step, models,
+    Circuit, Every, GainRule, MultiplierRule, Observer, Offline, OfflineGains, Online, Order, Rules, Shown, Sign,
+    Solver, Step, SynapseRule, UnitNorm, models,
 };
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -235,4 +236,56 @@ fn nobody_watching_is_the_same_as_somebody() {
         assert_eq!(responses[0], responses[1]);
         assert_eq!(bits(alone.circuit()), bits(watched.circuit()));
     }
+}
+
+/// Small circuits that nobody watches run in loops of their own, with their size known to the compiler.
+#[test]
+fn loops_of_their_own_give_the_same_bits() {
+    let multiplier = UnitNorm::Multiplier { rule: MultiplierRule::Gradient { rate: 0.1 } };
+    let unit_norms = [UnitNorm::Free, UnitNorm::Projected, multiplier];
+    let learning = models::multi_timescale(0.02, 0.01).rules;
+    let frozen = [
+        learning,
+        Rules { gains: GainRule::Frozen, ..learning },
+        Rules { synapses: SynapseRule::Frozen, ..learning },
+    ];
+    for n in 1..=9 {
+        for k in [0, 1, n - 1, n, n + 1, 2 * n] {
+            for (unit_norm, rules) in unit_norms.into_iter().zip(frozen) {
+                for (order, sign) in [(Order::Sequential, Sign::Free), (Order::Concurrent, Sign::NonNegative)] {
+                    let rules = Rules { unit_norm, order, sign, ..rules };
+                    assert_watching_changes_nothing(n, k, rules);
+                }
+            }
+        }
+    }
+}
+
+fn assert_watching_changes_nothing(n: usize, k: usize, rules: Rules) {
+    let (circuit, stimuli) = start(n, k, true);
+    let run = || Online::new(circuit.clone(), rules, &Solver::Direct).unwrap();
+    let (mut alone, mut watched, mut in_parts) = (run(), run(), run());
+    let mut responses = [0; 3].map(|_| vec![0.0; stimuli.len()]);
+    assert_eq!(alone.advance(&stimuli, &mut responses[0], &mut ()), Ok(ROWS));
+    assert_eq!(watched.advance(&stimuli, &mut responses[1], &mut stop_at(u64::MAX)), Ok(ROWS));
+    for (stimuli, responses) in stimuli.chunks(7 * n).zip(responses[2].chunks_mut(7 * n)) {
+        in_parts.advance(stimuli, responses, &mut ()).unwrap();
+    }
+    assert_eq!(responses[0], responses[1], "n {n}, k {k}, {rules:?}");
+    assert_eq!(responses[0], responses[2], "n {n}, k {k}, {rules:?}");
+    for other in [&watched, &in_parts] {
+        assert_eq!(bits(alone.circuit()), bits(other.circuit()), "n {n}, k {k}, {rules:?}");
+        assert_eq!(alone.steps(), other.steps());
+    }
+
+    let covariance = bridge::square(&random_covariance(n, &mut Pcg64::seed_from_u64(6)));
+    let run = || Offline::new(circuit.clone(), rules, vec![covariance.clone()], OfflineGains::Rule).unwrap();
+    let (mut alone, mut watched) = (run(), run());
+    let outcomes = [
+        alone.advance(&[0, 0], 10, &mut ()).map_err(|error| error.to_string()),
+        watched.advance(&[0, 0], 10, &mut stop_at(u64::MAX)).map_err(|error| error.to_string()),
+    ];
+    assert_eq!(outcomes[0], outcomes[1], "n {n}, k {k}, {rules:?}");
+    assert_eq!(bits(alone.circuit()), bits(watched.circuit()), "n {n}, k {k}, {rules:?}");
+    assert_eq!(alone.steps(), watched.steps());
 }
