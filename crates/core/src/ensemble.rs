@@ -71,7 +71,7 @@ impl<T: Real> Ensemble<T> {
         }
         require_finite("stimuli", stimuli)?;
         if count > 0 {
-            advance_groups(&mut self.groups, &self.rules, self.steps, stimuli, responses);
+            T::advance_groups(&mut self.groups, &self.rules, self.steps, stimuli, responses);
             self.steps += (stimuli.len() / (2 * count)) as u64;
         }
         Ok(())
@@ -100,7 +100,7 @@ impl<T: Real> Ensemble<T> {
 }
 
 /// Up to [`WIDTH`] circuits, one in each lane; lanes without one are idle.
-struct Group<T> {
+pub(crate) struct Group<T> {
     circuits: usize,
     lanes: Lanes<T>,
     /// The lanes at the start of the block of samples, and whether all have been valid since.
@@ -302,7 +302,7 @@ impl<T: Real> Block<'_, T> {
 
 dispatched! {
     /// Answers and learns from every sample.
-    widest fn advance_groups<T, A>(
+    widest pub(crate) fn advance_groups<T, A>(
         groups: &mut [Group<T>], rules: &Rules<T>, before: u64, stimuli: &[T], responses: &mut [T],
     ) {
         let rules = *rules;

@@ -43,7 +43,9 @@ impl<T: Real> Drive<'_, T> {
                     }
                 }
             }
-            Self::Expectation { correlations } => column_dots::<T, A>(weights, correlations, neurons, squares),
+            Self::Expectation { correlations } => {
+                column_dots::<T, A>(weights, correlations, neurons, squares)
+            }
         }
     }
 
@@ -124,6 +126,7 @@ pub(crate) struct Workings<'a, T> {
 }
 
 /// Why a loop that makes many steps in one call ended.
+#[derive(Clone, Copy)]
 pub(crate) enum Outcome {
     Done,
     /// The update after the last response fails this test; the state is the one before it.
@@ -134,7 +137,7 @@ pub(crate) enum Outcome {
 
 dispatched! {
     /// One learning step from one circuit to the next.
-    fn step<T, A>(
+    pub(crate) fn step<T, A>(
         rules: &Rules<T>, drive: Drive<'_, T>, from: Parts<'_, T>, to: PartsMut<'_, T>, workings: Workings<'_, T>,
     ) {
         step_parts::<T, A>(rules, drive, from, to, workings);
@@ -281,7 +284,7 @@ impl<T: Real> Learner<T> {
     pub fn learn(&mut self, drive: Drive<'_, T>) -> Result<()> {
         let Self { overlaps, squares, hebbian: steps, .. } = self;
         let workings = Workings { overlaps, squares, steps };
-        step(&self.rules, drive, self.circuit.parts(), self.next.parts_mut(), workings);
+        T::step(&self.rules, drive, self.circuit.parts(), self.next.parts_mut(), workings);
         self.adopt_next()
     }
 

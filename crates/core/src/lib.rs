@@ -15,6 +15,7 @@ mod assignment;
 mod bases;
 mod central_path;
 mod circuit;
+mod compiled;
 mod constraints;
 mod context_moments;
 mod context_optimum;

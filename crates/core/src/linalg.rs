@@ -43,7 +43,9 @@ enum Form<T: Real> {
     /// N = 2, in closed form.
     Pair(Option<PairFactor<T>>),
     /// Tied, with few neurons: U below the diagonal and one over the pivots.
-    Small { reciprocals: Vec<T> },
+    Small {
+        reciprocals: Vec<T>,
+    },
     /// Up to [`LARGE`]: our own tiles, with the gᵢ wᵢ and L⁻¹ by rows.
     Tiled {
         reciprocals: Vec<T>,
@@ -72,67 +74,22 @@ struct Lu<T: Real> {
 impl<T: Real> Factor<T> {
     /// Room for the factor of a circuit with such synapses. It solves nothing before [`Self::update`].
     pub fn new(synapses: &Synapses<T>) -> Self {
-        let (n, k) = (synapses.neurons(), synapses.interneurons());
-        let form = match (n, synapses.is_tied()) {
-            (2, tied) if k == 2 || !tied => Form::Pair(None),
-            (1..=LARGEST_SMALL, true) => Form::Small { reciprocals: vec![T::ZERO; n] },
-            (SMALLEST_TILED..LARGE, true) => Form::Tiled {
-                reciprocals: vec![T::ZERO; n],
-                scaled: vec![T::ZERO; n * k],
-                rows: vec![T::ZERO; n * n],
-            },
-            (_, true) => Form::Cholesky {
-                reciprocals: vec![T::ZERO; n],
-                scaled: vec![T::ZERO; n * k],
-                stack: MemBuffer::new(
-                    llt::factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Spec::default())
-                        .or(llt::inverse::inverse_scratch::<T>(n, Par::Seq)),
-                ),
-            },
-            (_, false) => Form::Lu(Lu::new(n, k)),
-        };
-        Self { neurons: n, entries: vec![T::ZERO; n * n], form }
+        T::room_for_factor(synapses)
     }
 
     /// Factorises the M of these parts; fails when it is not valid, and then solves nothing.
     pub fn update(&mut self, parts: Parts<'_, T>) -> Result<(), Test> {
-        match &mut self.form {
-            Form::Pair(pair) => factorise_pair(parts).map(|factor| *pair = Some(factor)),
-            Form::Small { reciprocals } => {
-                let factor = SmallFactor { lower: &mut self.entries, reciprocals };
-                factorise_small(factor, parts).map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
-            }
-            Form::Tiled { reciprocals, scaled, .. } => {
-                let Parts { feedback: weights, gains, leak, .. } = parts;
-                let assembly = Assembly { weights, gains, leak, scaled };
-                tiles::assemble_cholesky(assembly, &mut self.entries, reciprocals)
-                    .map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
-            }
-            Form::Cholesky { reciprocals, scaled, stack } => {
-                assemble(parts, scaled, &mut self.entries);
-                cholesky(&mut self.entries, reciprocals, stack).map_err(|test| why_invalid(parts, test))
-            }
-            Form::Lu(lu) => {
-                assemble(parts, &mut lu.scaled, &mut self.entries);
-                lu.factorise(&mut self.entries).map_err(|test| why_invalid(parts, test))
-            }
-        }
+        T::factorise(self, parts)
     }
 
     /// Solves M x = b in place.
     pub fn solve(&mut self, x: &mut [T]) {
-        match &mut self.form {
-            Form::Pair(pair) => {
-                if let Some(factor) = pair {
-                    solve_pair(factor, x);
-                }
-            }
-            Form::Small { reciprocals } => solve_small(&self.entries, reciprocals, x),
-            Form::Tiled { reciprocals, .. } | Form::Cholesky { reciprocals, .. } => {
-                kernels::solve_cholesky(&self.entries, reciprocals, x);
-            }
-            Form::Lu(lu) => lu.solve(&self.entries, x),
-        }
+        T::solve(self, x);
+    }
+
+    /// Writes M⁻¹, column after column.
+    pub fn invert_into(&mut self, inverse: &mut [T]) {
+        T::invert(self, inverse);
     }
 
     /// The factor itself, where it is of a small circuit.
@@ -142,26 +99,93 @@ impl<T: Real> Factor<T> {
             _ => None,
         }
     }
+}
 
-    /// Writes M⁻¹, column after column.
-    pub fn invert_into(&mut self, inverse: &mut [T]) {
-        let n = self.neurons;
-        match &mut self.form {
-            Form::Tiled { reciprocals, rows, .. } => {
-                tiles::invert_cholesky(&self.entries, reciprocals, rows, inverse);
-                mirror_lower(inverse, n);
+/// [`Factor::new`].
+pub(crate) fn room_for_factor<T: Real>(synapses: &Synapses<T>) -> Factor<T> {
+    let (n, k) = (synapses.neurons(), synapses.interneurons());
+    let form = match (n, synapses.is_tied()) {
+        (2, tied) if k == 2 || !tied => Form::Pair(None),
+        (1..=LARGEST_SMALL, true) => Form::Small { reciprocals: vec![T::ZERO; n] },
+        (SMALLEST_TILED..LARGE, true) => Form::Tiled {
+            reciprocals: vec![T::ZERO; n],
+            scaled: vec![T::ZERO; n * k],
+            rows: vec![T::ZERO; n * n],
+        },
+        (_, true) => Form::Cholesky {
+            reciprocals: vec![T::ZERO; n],
+            scaled: vec![T::ZERO; n * k],
+            stack: MemBuffer::new(
+                llt::factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Spec::default())
+                    .or(llt::inverse::inverse_scratch::<T>(n, Par::Seq)),
+            ),
+        },
+        (_, false) => Form::Lu(Lu::new(n, k)),
+    };
+    Factor { neurons: n, entries: vec![T::ZERO; n * n], form }
+}
+
+/// [`Factor::update`].
+pub(crate) fn factorise<T: Real>(factor: &mut Factor<T>, parts: Parts<'_, T>) -> Result<(), Test> {
+    let Factor { entries, form, .. } = factor;
+    match form {
+        Form::Pair(pair) => factorise_pair(parts).map(|closed| *pair = Some(closed)),
+        Form::Small { reciprocals } => {
+            let small = SmallFactor { lower: entries, reciprocals };
+            factorise_small(small, parts).map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
+        }
+        Form::Tiled { reciprocals, scaled, .. } => {
+            let Parts { feedback: weights, gains, leak, .. } = parts;
+            let assembly = Assembly { weights, gains, leak, scaled };
+            tiles::assemble_cholesky(assembly, entries, reciprocals)
+                .map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
+        }
+        Form::Cholesky { reciprocals, scaled, stack } => {
+            assemble(parts, scaled, entries);
+            cholesky(entries, reciprocals, stack).map_err(|test| why_invalid(parts, test))
+        }
+        Form::Lu(lu) => {
+            assemble(parts, &mut lu.scaled, entries);
+            lu.factorise(entries).map_err(|test| why_invalid(parts, test))
+        }
+    }
+}
+
+/// [`Factor::solve`].
+pub(crate) fn solve<T: Real>(factor: &mut Factor<T>, x: &mut [T]) {
+    let Factor { entries, form, .. } = factor;
+    match form {
+        Form::Pair(pair) => {
+            if let Some(closed) = pair {
+                solve_pair(closed, x);
             }
-            Form::Cholesky { stack, .. } => {
-                let lower = MatRef::from_column_major_slice(&self.entries, n, n);
-                llt::inverse::inverse(square(inverse, n), lower, Par::Seq, MemStack::new(stack));
-                mirror_lower(inverse, n);
-            }
-            Form::Pair(_) | Form::Small { .. } | Form::Lu(_) => {
-                inverse.fill(T::ZERO);
-                for (i, column) in inverse.chunks_exact_mut(n).enumerate() {
-                    column[i] = T::ONE;
-                    self.solve(column);
-                }
+        }
+        Form::Small { reciprocals } => solve_small(entries, reciprocals, x),
+        Form::Tiled { reciprocals, .. } | Form::Cholesky { reciprocals, .. } => {
+            kernels::solve_cholesky(entries, reciprocals, x);
+        }
+        Form::Lu(lu) => lu.solve(entries, x),
+    }
+}
+
+/// [`Factor::invert_into`].
+pub(crate) fn invert<T: Real>(factor: &mut Factor<T>, inverse: &mut [T]) {
+    let n = factor.neurons;
+    match &mut factor.form {
+        Form::Tiled { reciprocals, rows, .. } => {
+            tiles::invert_cholesky(&factor.entries, reciprocals, rows, inverse);
+            mirror_lower(inverse, n);
+        }
+        Form::Cholesky { stack, .. } => {
+            let lower = MatRef::from_column_major_slice(&factor.entries, n, n);
+            llt::inverse::inverse(square(inverse, n), lower, Par::Seq, MemStack::new(stack));
+            mirror_lower(inverse, n);
+        }
+        Form::Pair(_) | Form::Small { .. } | Form::Lu(_) => {
+            inverse.fill(T::ZERO);
+            for (i, column) in inverse.chunks_exact_mut(n).enumerate() {
+                column[i] = T::ONE;
+                solve(factor, column);
             }
         }
     }
@@ -322,6 +346,11 @@ pub(crate) fn why_invalid<T: Real>(parts: Parts<'_, T>, test: Test) -> Test {
 
 /// The product of two matrices, or of their transposes, into `out`.
 pub(crate) fn multiply<T: Real>(out: &mut [T], left: View<'_, T>, right: View<'_, T>) {
+    T::multiply(out, left, right);
+}
+
+/// [`multiply`].
+pub(crate) fn write_product<T: Real>(out: &mut [T], left: View<'_, T>, right: View<'_, T>) {
     let plain = !left.transposed && !right.transposed && !left.data.is_empty();
     if plain && TILED.contains(&left.rows) {
         return tiles::multiply_tiled(out, left.data, right.data, left.rows);

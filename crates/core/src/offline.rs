@@ -9,11 +9,10 @@ use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::{require_covariance_in, square_root};
 use crate::observe::{Observer, Shown, Step, observes};
-use crate::pair::{Pair, expect_pair};
+use crate::pair::Pair;
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{GainRule, Rules};
-use crate::small::expect_small;
 
 /// Where the gains of an offline step come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +118,8 @@ impl<T: Real> Offline<T> {
             let expected = format!("contexts below {}", self.contexts.len());
             return Err(Error::shape("presented", expected, context.to_string()));
         }
-        let undisturbed = !observes(observer) && matches!(self.contexts.first(), Some(context) if context.fit.is_none());
+        let undisturbed =
+            !observes(observer) && matches!(self.contexts.first(), Some(context) if context.fit.is_none());
         for (done, &context) in presented.iter().enumerate() {
             if undisturbed {
                 self.learn(context, steps)?;
@@ -156,7 +156,7 @@ impl<T: Real> Offline<T> {
         }
         let covariance = self.contexts[context].covariance.as_slice();
         let correlations = &mut self.correlations;
-        let small = self.learner.run_small(|small| expect_small(small, correlations, covariance, steps));
+        let small = self.learner.run_small(|small| T::expect_small(small, correlations, covariance, steps));
         if let Some((_, outcome)) = small {
             return self.learner.ended(outcome);
         }
@@ -172,7 +172,7 @@ impl<T: Real> Offline<T> {
     fn learn_pair(&mut self, context: usize, steps: usize) -> Result<()> {
         let mut pair = Pair::of(&self.learner.circuit);
         let covariance = self.contexts[context].covariance.as_slice();
-        let (made, outcome) = expect_pair(&mut pair, &self.learner.rules, covariance, steps);
+        let (made, outcome) = T::expect_pair(&mut pair, &self.learner.rules, covariance, steps);
         self.learner.steps += made as u64;
         self.learner.replace(|next| pair.store(next))?;
         self.learner.ended(outcome)

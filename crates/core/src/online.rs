@@ -4,11 +4,10 @@ use crate::circuit::{Circuit, require_rows};
 use crate::error::{Error, Result, require_finite_within};
 use crate::learn::{Drive, Learner, Outcome};
 use crate::observe::{Observer, Shown, Step, observes};
-use crate::pair::{Pair, advance_pair};
+use crate::pair::Pair;
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::Rules;
-use crate::small::advance_small;
 
 /// A circuit that answers stimuli and learns from its responses: a run that can be advanced bit by bit.
 ///
@@ -134,7 +133,7 @@ impl<T: Real> Online<T> {
         }
         let inputs = &mut self.inputs;
         let (answered, outcome) =
-            self.learner.run_small(|small| advance_small(small, inputs, stimuli, responses))?;
+            self.learner.run_small(|small| T::advance_small(small, inputs, stimuli, responses))?;
         Some(self.ended(stimuli, answered, outcome))
     }
 
@@ -159,7 +158,7 @@ impl<T: Real> Online<T> {
         let mut total = 0;
         for (block, responses) in stimuli.chunks(2 * rows).zip(responses.chunks_mut(2 * rows)) {
             let mut pair = Pair::of(&self.learner.circuit);
-            let (answered, outcome) = advance_pair(&mut pair, &self.learner.rules, block, responses);
+            let (answered, outcome) = T::advance_pair(&mut pair, &self.learner.rules, block, responses);
             let mut stop = false;
             if observes(observer) && !matches!(outcome, Outcome::Unanswered) {
                 let shown = Shown::Stimulus { stimulus: block, response: responses };

@@ -59,7 +59,7 @@ pub trait Real:
 }
 
 mod sealed {
-    pub trait Sealed: faer::traits::RealField {}
+    pub trait Sealed: faer::traits::RealField + crate::compiled::Compiled {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
 }

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow::{self, Break, Continue};
 
 use leukos::{
-    Circuit, Every, GainRule, MultiplierRule, Observer, Offline, OfflineGains, Online, Order, Rules, Shown, Sign,
-    Solver, Step, SynapseRule, UnitNorm, models,
+    Circuit, Every, GainRule, MultiplierRule, Observer, Offline, OfflineGains, Online, Order, Rules, Shown,
+    Sign, Solver, Step, SynapseRule, UnitNorm, models,
 };
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -252,7 +252,8 @@ fn loops_of_their_own_give_the_same_bits() {
     for n in 1..=9 {
         for k in [0, 1, n - 1, n, n + 1, 2 * n] {
             for (unit_norm, rules) in unit_norms.into_iter().zip(frozen) {
-                for (order, sign) in [(Order::Sequential, Sign::Free), (Order::Concurrent, Sign::NonNegative)] {
+                for (order, sign) in [(Order::Sequential, Sign::Free), (Order::Concurrent, Sign::NonNegative)]
+                {
                     let rules = Rules { unit_norm, order, sign, ..rules };
                     assert_watching_changes_nothing(n, k, rules);
                 }
