@@ -44,7 +44,7 @@ impl<T: Real> Drive<'_, T> {
                 }
             }
             Self::Expectation { correlations } => {
-                column_dots::<T, A>(weights, correlations, neurons, squares)
+                column_dots::<T, A>(weights, correlations, neurons, squares);
             }
         }
     }
