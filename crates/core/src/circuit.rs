@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::error::{Error, Result, Test, require_finite, require_length};
+use crate::factor::{self, Factor};
 use crate::gains::require_leak;
-use crate::linalg::{self, Factor};
 use crate::matrix::Matrix;
 use crate::real::Real;
 use crate::responses::{Equilibrium, Solver};
@@ -192,7 +192,7 @@ impl<T: Real> Circuit<T> {
 
     /// M = αI + W_nr diag(g) W_rn, which turns responses back into stimuli.
     pub fn inverse_whitening_matrix(&self) -> Matrix<T> {
-        linalg::inverse_whitening_matrix(self.parts())
+        factor::inverse_whitening_matrix(self.parts())
     }
 
     /// F = M⁻¹, which turns stimuli into responses.

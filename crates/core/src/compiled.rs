@@ -6,8 +6,9 @@
 use crate::circuit::{Parts, PartsMut, Synapses};
 use crate::ensemble::{self, Group};
 use crate::error::Test;
+use crate::factor::{self, Factor};
 use crate::learn::{self, Drive, Outcome, Workings};
-use crate::linalg::{self, Factor, View};
+use crate::linalg::{self, View};
 use crate::pair::{self, Pair};
 use crate::real::Real;
 use crate::rules::Rules;
@@ -36,10 +37,10 @@ macro_rules! compiled {
 }
 
 compiled! {
-    fn room_for_factor(synapses: &Synapses<Self>) -> Factor<Self> = linalg::room_for_factor;
-    fn factorise(factor: &mut Factor<Self>, parts: Parts<'_, Self>) -> Result<(), Test> = linalg::factorise;
-    fn solve(factor: &mut Factor<Self>, x: &mut [Self]) = linalg::solve;
-    fn invert(factor: &mut Factor<Self>, inverse: &mut [Self]) = linalg::invert;
+    fn room_for_factor(synapses: &Synapses<Self>) -> Factor<Self> = factor::room_for_factor;
+    fn factorise(factor: &mut Factor<Self>, parts: Parts<'_, Self>) -> Result<(), Test> = factor::factorise;
+    fn solve(factor: &mut Factor<Self>, x: &mut [Self]) = factor::solve;
+    fn invert(factor: &mut Factor<Self>, inverse: &mut [Self]) = factor::invert;
     fn multiply(out: &mut [Self], left: View<'_, Self>, right: View<'_, Self>) = linalg::write_product;
     fn step(
         rules: &Rules<Self>,

@@ -1,6 +1,7 @@
 //! Holds weights at unit length and everything at its sign: the appendix's changes for biological realism.
 
-use crate::kernels::{Arithmetic, dot, out_of_range};
+use crate::arithmetic::Arithmetic;
+use crate::kernels::{dot, out_of_range};
 use crate::real::Real;
 
 /// Δmᵢ = η_m (⟨w_rn,i , w_nr,i⟩ − 1), the multiplier of the unit-norm constraint.

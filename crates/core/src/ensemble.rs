@@ -3,9 +3,9 @@
 //! A single circuit of this size waits most of the time for its own last step. Many at once keep the processor busy.
 //! Each lane carries out the operations of the scalar run in the same order, so it gives the same bits.
 
+use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::Circuit;
 use crate::error::{Diverged, Error, Result, Test, require_finite};
-use crate::kernels::{Arithmetic, dispatched};
 use crate::learn::{Drive, Outcome};
 use crate::pair::{Pair, PairFactor, advance_pair, factorise_pair};
 use crate::real::Real;

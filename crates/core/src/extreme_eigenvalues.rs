@@ -3,7 +3,8 @@
 //! Reflections bring the matrix to tridiagonal form (Householder 1958). There the signs of a recurrence count the
 //! eigenvalues below any number (Sturm's theorem), so that bisection finds the two that bound all others.
 
-use crate::kernels::{Arithmetic, dispatched, dot};
+use crate::arithmetic::{Arithmetic, dispatched};
+use crate::kernels::dot;
 use crate::metrics::largest;
 use crate::real::Real;
 

@@ -1,7 +1,7 @@
 //! Moves gains by the fast rule of a stream, and fits them to a known covariance.
 
+use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
-use crate::kernels::Arithmetic;
 use crate::linalg::{Cholesky, weighted_gram};
 use crate::matrix::Matrix;
 use crate::metrics::{frobenius, square_root};

@@ -4,11 +4,12 @@
 //! rule need, of whatever drives them, only the second moment E\[zᵢ²\] of each interneuron's input and the
 //! correlation E\[r zᵢ\]: one sample supplies both, a batch their means, a covariance their expectations.
 
+use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::constraints::{multiplier_step, rectify, to_unit_length};
 use crate::error::{Diverged, Error, Result, Test};
 use crate::gains::gain_base;
-use crate::kernels::{Arithmetic, add_columns, column_dots, dispatched, move_weights};
+use crate::kernels::{add_columns, column_dots, move_weights};
 use crate::real::Real;
 use crate::responses::{Certificate, Equilibrium, Solver, Unanswered};
 use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitNorm};
@@ -381,7 +382,7 @@ impl<T: Real> Learner<T> {
         if self.certified.is_none() {
             return Ok(());
         }
-        let mut fresh = crate::linalg::Factor::new(self.circuit.synapses());
+        let mut fresh = crate::factor::Factor::new(self.circuit.synapses());
         fresh.update(self.circuit.parts()).map_err(|test| self.diverged(test))
     }
 

@@ -11,6 +11,7 @@
 mod alignment;
 #[cfg(feature = "model-file")]
 mod archive;
+mod arithmetic;
 mod assignment;
 mod bases;
 mod central_path;
@@ -23,11 +24,13 @@ pub mod contexts;
 mod ensemble;
 mod error;
 mod extreme_eigenvalues;
+mod factor;
 mod gain_problem;
 mod gains;
 mod kernels;
 mod learn;
 mod linalg;
+mod lu;
 mod matrix;
 mod metrics;
 #[cfg(feature = "model-file")]

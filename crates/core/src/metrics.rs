@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use crate::circuit::Synapses;
 use crate::error::{Error, Result, Test};
-use crate::linalg::{inverse, product, real_parts, symmetric_eigen, symmetric_eigenvalues};
+use crate::linalg::{product, real_parts, symmetric_eigen, symmetric_eigenvalues};
+use crate::lu::inverse;
 use crate::matrix::Matrix;
 use crate::real::Real;
 

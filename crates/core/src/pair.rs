@@ -4,11 +4,11 @@
 //! long arrays are; the learning step is `learn::step_parts` like everyone's. Many such circuits can run side by
 //! side in vector lanes (`ensemble`).
 
+use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::error::Test;
-use crate::kernels::{Arithmetic, dispatched};
+use crate::factor::why_invalid;
 use crate::learn::{Drive, Outcome, Workings, step_parts};
-use crate::linalg::why_invalid;
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, Sign, SynapseRule, UnitNorm, with_known_rules};

@@ -2,8 +2,8 @@
 
 use crate::circuit::Circuit;
 use crate::error::{Error, Result, Test, require_positive};
+use crate::factor::Factor;
 use crate::kernels;
-use crate::linalg::Factor;
 use crate::real::Real;
 use crate::small::SmallFactor;
 

@@ -4,11 +4,12 @@
 //! over neurons unrolled. What is special is only how M is factorised and how long arrays are; the learning step is
 //! `learn::step_parts` like everyone's. The smallest circuits, N = K = 2, have a closed form instead (`pair`).
 
+use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Parts, PartsMut};
 use crate::error::Test;
-use crate::kernels::{Arithmetic, dispatched, dot};
+use crate::factor::why_invalid;
+use crate::kernels::dot;
 use crate::learn::{Drive, Outcome, Workings, step_parts};
-use crate::linalg::why_invalid;
 use crate::real::Real;
 use crate::rules::{Rules, UnitNorm};
 

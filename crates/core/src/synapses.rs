@@ -1,6 +1,6 @@
 //! Moves synapses by the Hebbian rule, Eq. (8).
 
-use crate::kernels::Arithmetic;
+use crate::arithmetic::Arithmetic;
 use crate::real::Real;
 
 /// Eq. (8), Δwᵢ = η_w (E\[r nᵢ\] − wᵢ gᵢ), for one interneuron.

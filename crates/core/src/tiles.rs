@@ -3,7 +3,8 @@
 //! A tile of [`WIDE`] columns stays in registers while the products of many vectors are added to it. How tall it is
 //! depends on the registers there are; each of its numbers is the same sum in the same order whatever that is.
 
-use crate::kernels::{Arithmetic, add_columns, by_fours, column, dispatched, four_columns, scale_by_pivot};
+use crate::arithmetic::{Arithmetic, dispatched};
+use crate::kernels::{add_columns, by_fours, column, four_columns, scale_by_pivot};
 use crate::real::Real;
 
 /// The columns of a tile.
@@ -11,6 +12,12 @@ const WIDE: usize = 4;
 
 /// The smallest matrix that holds a tile.
 pub(crate) const SMALLEST_TILED: usize = 8;
+
+/// From this size on the linear-algebra crate, which blocks for caches, is quicker.
+pub(crate) const LARGE: usize = 96;
+
+/// The sizes of matrices that tiles are for.
+pub(crate) const TILED: std::ops::Range<usize> = SMALLEST_TILED..LARGE;
 
 /// The height of a tile that fills the registers: two of them for each column.
 const fn tallest<T>(register_bytes: usize, rows: usize) -> usize {

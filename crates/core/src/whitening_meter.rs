@@ -1,10 +1,11 @@
 //! Measures the whitening error of one circuit again and again, fast enough for every step of a run.
 
+use crate::arithmetic::dispatched;
 use crate::circuit::{Circuit, Parts};
 use crate::error::{Error, Result, Test};
 use crate::extreme_eigenvalues::ExtremeEigenvalues;
-use crate::kernels::dispatched;
-use crate::linalg::{Factor, View, multiply};
+use crate::factor::Factor;
+use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::{distance_from_one, distance_in_logarithm, require_symmetric};
 use crate::pair::PairFactor;

@@ -1,10 +1,11 @@
 //! Holds the factor of M for synapses of any kind, and the circuit that a step would lead to.
 
 use super::SynapseDrive;
+use crate::arithmetic::dispatched;
 use crate::circuit::{Circuit, Parts};
 use crate::constraints::to_unit_length;
-use crate::kernels::{column, dispatched, move_weights};
-use crate::linalg::Factor;
+use crate::factor::Factor;
+use crate::kernels::{column, move_weights};
 use crate::real::Real;
 use crate::synapses::HebbianStep;
 use crate::whitener::answering::reach;
