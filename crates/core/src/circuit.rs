@@ -1,6 +1,7 @@
 //! Describes the circuit: N primary neurons, K interneurons, and M = αI + W_nr diag(g) W_rn between them.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::error::{Error, Result, Test, require_finite, require_length};
 use crate::factor::{self, Factor};
@@ -320,6 +321,22 @@ impl<'a, T> Parts<'a, T> {
     pub fn listening(&self) -> &'a [T] {
         self.feedforward.unwrap_or(self.feedback)
     }
+
+    /// The parts that belong to some interneurons.
+    #[inline(always)]
+    pub fn of(self, some: Range<usize>) -> Self
+    where
+        T: Copy,
+    {
+        let weights = some.start * self.neurons..some.end * self.neurons;
+        Self {
+            feedback: &self.feedback[weights.clone()],
+            feedforward: self.feedforward.map(|feedforward| &feedforward[weights]),
+            gains: &self.gains[some.clone()],
+            multipliers: &self.multipliers[some],
+            ..self
+        }
+    }
 }
 
 /// The numbers of a circuit that learning writes.
@@ -328,6 +345,20 @@ pub(crate) struct PartsMut<'a, T> {
     pub feedforward: Option<&'a mut [T]>,
     pub gains: &'a mut [T],
     pub multipliers: &'a mut [T],
+}
+
+impl<T> PartsMut<'_, T> {
+    /// The parts that belong to some interneurons.
+    #[inline(always)]
+    pub fn of(&mut self, some: Range<usize>, neurons: usize) -> PartsMut<'_, T> {
+        let weights = some.start * neurons..some.end * neurons;
+        PartsMut {
+            feedback: &mut self.feedback[weights.clone()],
+            feedforward: self.feedforward.as_deref_mut().map(|feedforward| &mut feedforward[weights]),
+            gains: &mut self.gains[some.clone()],
+            multipliers: &mut self.multipliers[some],
+        }
+    }
 }
 
 /// The number of rows of `neurons` numbers in a block of `length` numbers.

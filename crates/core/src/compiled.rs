@@ -7,7 +7,7 @@ use crate::circuit::{Parts, PartsMut, Synapses};
 use crate::ensemble::{self, Group};
 use crate::error::Test;
 use crate::factor::{self, Factor};
-use crate::learn::{self, Drive, Outcome, Workings};
+use crate::learn::{self, Drive, Outcome};
 use crate::linalg::{self, View};
 use crate::pair::{self, Pair};
 use crate::real::Real;
@@ -46,8 +46,7 @@ compiled! {
         rules: &Rules<Self>,
         drive: Drive<'_, Self>,
         from: Parts<'_, Self>,
-        to: PartsMut<'_, Self>,
-        workings: Workings<'_, Self>
+        to: PartsMut<'_, Self>
     ) = learn::step;
     fn advance_small(
         small: &mut Small<'_, Self>,

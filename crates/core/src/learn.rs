@@ -4,6 +4,8 @@
 //! rule need, of whatever drives them, only the second moment E\[zᵢ²\] of each interneuron's input and the
 //! correlation E\[r zᵢ\]: one sample supplies both, a batch their means, a covariance their expectations.
 
+use std::ops::Range;
+
 use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::constraints::{multiplier_step, rectify, to_unit_length};
@@ -24,21 +26,44 @@ pub(crate) enum Drive<'a, T> {
     /// The same with inputs that are still to be multiplied by `scale`: where a step waits for that number more
     /// than for anything else, what does not need it is computed first.
     Unscaled { response: &'a [T], inputs: &'a [T], scale: T },
-    /// Several responses (one after another) and their inputs.
-    Batch { responses: &'a [T], inputs: &'a [T] },
+    /// Several responses (one after another) and their inputs, of which each sample has `interneurons` and the ones
+    /// that count begin at `first`.
+    Batch { responses: &'a [T], inputs: &'a [T], interneurons: usize, first: usize },
     /// E\[r zᵢ\] = C_rr w_rn,i for each interneuron, one after another.
     Expectation { correlations: &'a [T] },
 }
 
-impl<T: Real> Drive<'_, T> {
+impl<'a, T: Real> Drive<'a, T> {
+    /// The same for some interneurons.
+    #[inline(always)]
+    fn of(self, some: Range<usize>, neurons: usize) -> Self {
+        match self {
+            Self::Sample { response, inputs } => Self::Sample { response, inputs: &inputs[some] },
+            Self::Unscaled { response, inputs, scale } => {
+                Self::Unscaled { response, inputs: &inputs[some], scale }
+            }
+            Self::Batch { responses, inputs, interneurons, first } => {
+                Self::Batch { responses, inputs, interneurons, first: first + some.start }
+            }
+            Self::Expectation { correlations } => {
+                Self::Expectation { correlations: &correlations[some.start * neurons..some.end * neurons] }
+            }
+        }
+    }
+
+    /// The inputs of some interneurons to the samples of a batch, one sample's after another's.
+    #[inline(always)]
+    fn batch(inputs: &'a [T], interneurons: usize, first: usize) -> impl Iterator<Item = &'a [T]> {
+        inputs.chunks_exact(interneurons).map(move |z| &z[first..])
+    }
+
     /// The sums behind E\[zᵢ²\], where a drive has not got them at hand, for interneurons that listen through `weights`.
     #[inline(always)]
     fn sum_squares<A: Arithmetic>(&self, weights: &[T], neurons: usize, squares: &mut [T]) {
         match self {
             Self::Sample { .. } | Self::Unscaled { .. } => {}
-            Self::Batch { inputs, .. } => {
-                squares.fill(T::ZERO);
-                for z in inputs.chunks_exact(squares.len().max(1)) {
+            Self::Batch { inputs, interneurons, first, .. } => {
+                for z in Self::batch(inputs, *interneurons, *first) {
                     for (square, &z) in squares.iter_mut().zip(z) {
                         *square = A::mul_add(z, z, *square);
                     }
@@ -58,8 +83,8 @@ impl<T: Real> Drive<'_, T> {
             Self::Unscaled { inputs, scale, .. } => {
                 A::mul_add(rate * inputs[i] * *scale, inputs[i] * *scale, base)
             }
-            Self::Batch { inputs, .. } => {
-                let samples = inputs.len() / squares.len();
+            Self::Batch { inputs, interneurons, .. } => {
+                let samples = inputs.len() / interneurons;
                 A::mul_add(rate / T::from_f64(samples as f64), squares[i], base)
             }
             Self::Expectation { .. } => A::mul_add(rate, squares[i], base),
@@ -96,7 +121,7 @@ impl<T: Real> Drive<'_, T> {
                     move_weights::<T, A>(out, step.scaled(z).scaled(*scale), weights, response);
                 }
             }
-            Self::Batch { responses, inputs } => {
+            Self::Batch { responses, inputs, interneurons, first } => {
                 let samples = responses.len() / neurons;
                 for (i, ((out, weights), step)) in columns.enumerate() {
                     let kept = step.kept::<A>();
@@ -104,7 +129,8 @@ impl<T: Real> Drive<'_, T> {
                         *out = kept * w;
                     }
                     let share = step.growth / T::from_f64(samples as f64);
-                    for (r, z) in responses.chunks_exact(neurons).zip(inputs.chunks_exact(steps.len())) {
+                    let inputs = Self::batch(inputs, *interneurons, *first);
+                    for (r, z) in responses.chunks_exact(neurons).zip(inputs) {
                         add_columns::<T, A, 1>(out, [share * z[i]], [r]);
                     }
                 }
@@ -116,14 +142,6 @@ impl<T: Real> Drive<'_, T> {
             }
         }
     }
-}
-
-/// Room for what a step works out for each interneuron before any weight moves.
-pub(crate) struct Workings<'a, T> {
-    /// ⟨w_nr,i , w_rn,i⟩, which is ‖wᵢ‖² when tied.
-    pub overlaps: &'a mut [T],
-    pub squares: &'a mut [T],
-    pub steps: &'a mut [HebbianStep<T>],
 }
 
 /// Why a loop that makes many steps in one call ended.
@@ -139,27 +157,48 @@ pub(crate) enum Outcome {
 dispatched! {
     /// One learning step from one circuit to the next.
     pub(crate) fn step<T, A>(
-        rules: &Rules<T>, drive: Drive<'_, T>, from: Parts<'_, T>, to: PartsMut<'_, T>, workings: Workings<'_, T>,
+        rules: &Rules<T>, drive: Drive<'_, T>, from: Parts<'_, T>, to: PartsMut<'_, T>,
     ) {
-        step_parts::<T, A>(rules, drive, from, to, workings);
+        step_parts::<T, A>(rules, drive, from, to);
     }
 }
 
-/// One learning step: what the synapses are, then each interneuron's gain and multiplier, then all weights.
-/// No interneuron looks at another.
+/// The number of interneurons that are worked on together: enough for loops to run well, few enough for their weights
+/// to be still at hand when they move.
+const TOGETHER: usize = 16;
+
+/// One learning step. No interneuron looks at another.
 #[inline(always)]
 pub(crate) fn step_parts<T: Real, A: Arithmetic>(
     rules: &Rules<T>,
     drive: Drive<'_, T>,
     from: Parts<'_, T>,
     mut to: PartsMut<'_, T>,
-    workings: Workings<'_, T>,
 ) {
-    let n = from.neurons;
-    let Workings { overlaps, squares, steps } = workings;
+    let k = from.gains.len();
+    for first in (0..k).step_by(TOGETHER) {
+        let some = first..k.min(first + TOGETHER);
+        let (drive, from) = (drive.of(some.clone(), from.neurons), from.of(some.clone()));
+        step_some::<T, A>(rules, drive, from, to.of(some, from.neurons));
+    }
+}
+
+/// The step of up to [`TOGETHER`] interneurons: how long their synapses are, then each one's gain and multiplier, then
+/// all weights.
+#[inline(always)]
+fn step_some<T: Real, A: Arithmetic>(
+    rules: &Rules<T>,
+    drive: Drive<'_, T>,
+    from: Parts<'_, T>,
+    mut to: PartsMut<'_, T>,
+) {
+    let (n, k) = (from.neurons, from.gains.len());
+    let (mut overlaps, mut squares) = ([T::ZERO; TOGETHER], [T::ZERO; TOGETHER]);
+    let mut steps = [HebbianStep::none(); TOGETHER];
+    let (overlaps, squares, steps) = (&mut overlaps[..k], &mut squares[..k], &mut steps[..k]);
     column_dots::<T, A>(from.feedback, from.listening(), n, overlaps);
     drive.sum_squares::<A>(from.listening(), n, squares);
-    for i in 0..from.gains.len() {
+    for i in 0..k {
         steps[i] = step_interneuron::<T, A>(rules, drive, from, &mut to, (i, overlaps[i], squares));
     }
     if rules.synapses == SynapseRule::Frozen {
@@ -173,7 +212,8 @@ pub(crate) fn step_parts<T: Real, A: Arithmetic>(
     }
 }
 
-/// The gain and the multiplier of interneuron i, and how its weights are to move.
+/// The gain and the multiplier of interneuron i, and how its weights, which overlap by ⟨w_nr,i , w_rn,i⟩ (‖wᵢ‖² when
+/// tied), are to move.
 #[inline(always)]
 fn step_interneuron<T: Real, A: Arithmetic>(
     rules: &Rules<T>,
@@ -241,9 +281,6 @@ pub(crate) struct Learner<T: Real> {
     pub rules: Rules<T>,
     pub circuit: Circuit<T>,
     next: Circuit<T>,
-    overlaps: Vec<T>,
-    squares: Vec<T>,
-    hebbian: Vec<HebbianStep<T>>,
     /// The last certified circuit and its step, where the solver does not certify every step.
     certified: Option<(Circuit<T>, u64)>,
     pub equilibrium: Equilibrium<T>,
@@ -256,18 +293,7 @@ impl<T: Real> Learner<T> {
         rules.validate()?;
         let equilibrium = Equilibrium::new(&circuit, solver)?;
         let certified = (*solver != Solver::Direct).then(|| (circuit.clone(), 0));
-        let k = circuit.interneurons();
-        Ok(Self {
-            rules,
-            next: circuit.clone(),
-            circuit,
-            overlaps: vec![T::ZERO; k],
-            squares: vec![T::ZERO; k],
-            hebbian: vec![HebbianStep::none(); k],
-            certified,
-            equilibrium,
-            steps: 0,
-        })
+        Ok(Self { rules, next: circuit.clone(), circuit, certified, equilibrium, steps: 0 })
     }
 
     /// The response to a finite stimulus.
@@ -283,9 +309,7 @@ impl<T: Real> Learner<T> {
 
     /// Moves the circuit by one step. On failure it stays where it was.
     pub fn learn(&mut self, drive: Drive<'_, T>) -> Result<()> {
-        let Self { overlaps, squares, hebbian: steps, .. } = self;
-        let workings = Workings { overlaps, squares, steps };
-        T::step(&self.rules, drive, self.circuit.parts(), self.next.parts_mut(), workings);
+        T::step(&self.rules, drive, self.circuit.parts(), self.next.parts_mut());
         self.adopt_next()
     }
 
@@ -299,11 +323,6 @@ impl<T: Real> Learner<T> {
             current: self.circuit.parts_mut(),
             next: self.next.parts_mut(),
             factor: self.equilibrium.small_factor()?,
-            workings: Workings {
-                overlaps: &mut self.overlaps,
-                squares: &mut self.squares,
-                steps: &mut self.hebbian,
-            },
             swapped: false,
         })
     }

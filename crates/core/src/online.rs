@@ -118,7 +118,8 @@ impl<T: Real> Online<T> {
             return Ok(());
         }
         self.pending = 0;
-        self.learner.learn(Drive::Batch { responses: &self.responses, inputs: &self.inputs })
+        let (responses, inputs) = (&self.responses, &self.inputs);
+        self.learner.learn(Drive::Batch { responses, inputs, interneurons: k, first: 0 })
     }
 
     /// The same for a small circuit that learns from each sample and that nobody watches; `None` if it is not one.

@@ -8,11 +8,10 @@ use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::error::Test;
 use crate::factor::why_invalid;
-use crate::learn::{Drive, Outcome, Workings, step_parts};
+use crate::learn::{Drive, Outcome, step_parts};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, Sign, SynapseRule, UnitNorm, with_known_rules};
-use crate::synapses::HebbianStep;
 
 /// The M of a circuit with two neurons, solved in closed form: M⁻¹ = adjugate · reciprocal.
 #[derive(Clone, Copy)]
@@ -158,9 +157,7 @@ impl<T: Real> Pair<T> {
     #[inline(always)]
     pub fn stepped<A: Arithmetic>(&self, rules: &Rules<T>, drive: Drive<'_, T>) -> Self {
         let mut next = *self;
-        let (mut overlaps, mut squares, mut steps) = ([T::ZERO; 2], [T::ZERO; 2], [HebbianStep::none(); 2]);
-        let workings = Workings { overlaps: &mut overlaps, squares: &mut squares, steps: &mut steps };
-        step_parts::<T, A>(rules, drive, self.parts(), next.parts_mut(), workings);
+        step_parts::<T, A>(rules, drive, self.parts(), next.parts_mut());
         next
     }
 
@@ -240,37 +237,23 @@ dispatched! {
     }
 }
 
-#[inline(always)]
-fn run_expected_pair<T: Real, A: Arithmetic>(
-    pair: &mut Pair<T>,
-    rules: Rules<T>,
-    covariance: [T; 4],
-    steps: usize,
-) -> (usize, Outcome) {
-    let mut factor = match factorise_pair(pair.parts()) {
-        Ok(factor) => factor,
-        Err(test) => return (0, Outcome::Invalid(test)),
-    };
-    let mut state = *pair;
-    let mut outcome = Outcome::Done;
-    let mut made = 0;
-    while made < steps {
-        let [a, b, c, d] = state.weights;
-        let [a, b] = factor.correlate::<A>(covariance, [a, b]);
-        let [c, d] = factor.correlate::<A>(covariance, [c, d]);
-        let next = state.stepped::<A>(&rules, Drive::Expectation { correlations: &[a, b, c, d] });
-        match next.certified::<A>() {
-            Ok(certified) => factor = certified,
-            Err(test) => {
-                outcome = Outcome::Invalid(test);
-                break;
-            }
-        }
-        state = next;
-        made += 1;
+/// A pair on its way, with the factor of its M.
+///
+/// It holds a copy of the pair: a reference that is handed on would keep the state of a loop out of registers.
+struct Running<T> {
+    state: Pair<T>,
+    factor: PairFactor<T>,
+}
+
+impl<T: Real> Running<T> {
+    /// One learning step. On failure the pair stays as it was.
+    #[inline(always)]
+    fn learn<A: Arithmetic>(&mut self, rules: &Rules<T>, drive: Drive<'_, T>) -> Result<(), Test> {
+        let next = self.state.stepped::<A>(rules, drive);
+        self.factor = next.certified::<A>()?;
+        self.state = next;
+        Ok(())
     }
-    *pair = state;
-    (made, outcome)
 }
 
 #[inline(always)]
@@ -280,34 +263,53 @@ fn run_pair<T: Real, A: Arithmetic>(
     stimuli: &[T],
     responses: &mut [T],
 ) -> (usize, Outcome) {
-    let mut factor = match factorise_pair(pair.parts()) {
-        Ok(factor) => factor,
+    let mut run = match factorise_pair(pair.parts()) {
+        Ok(factor) => Running { state: *pair, factor },
         Err(test) => return (0, Outcome::Invalid(test)),
     };
-    // A copy: a reference that is handed on would keep the state of this loop out of registers.
-    let mut state = *pair;
     let mut outcome = Outcome::Done;
     let mut answered = 0;
     for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
-        let (response, inputs) = factor.respond::<A>(stimulus, state.weights);
+        let (response, inputs) = run.factor.respond::<A>(stimulus, run.state.weights);
         if !(finite(stimulus) & finite(response)) {
             outcome = Outcome::Unanswered;
             break;
         }
         *out = response;
-        let scale = factor.reciprocal;
-        let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale };
-        let next = state.stepped::<A>(&rules, drive);
-        match next.certified::<A>() {
-            Ok(certified) => factor = certified,
-            Err(test) => {
-                outcome = Outcome::Invalid(test);
-                break;
-            }
+        let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale: run.factor.reciprocal };
+        if let Err(test) = run.learn::<A>(&rules, drive) {
+            outcome = Outcome::Invalid(test);
+            break;
         }
-        state = next;
         answered += 1;
     }
-    *pair = state;
+    *pair = run.state;
     (answered, outcome)
+}
+
+#[inline(always)]
+fn run_expected_pair<T: Real, A: Arithmetic>(
+    pair: &mut Pair<T>,
+    rules: Rules<T>,
+    covariance: [T; 4],
+    steps: usize,
+) -> (usize, Outcome) {
+    let mut run = match factorise_pair(pair.parts()) {
+        Ok(factor) => Running { state: *pair, factor },
+        Err(test) => return (0, Outcome::Invalid(test)),
+    };
+    let mut outcome = Outcome::Done;
+    let mut made = 0;
+    while made < steps {
+        let [a, b, c, d] = run.state.weights;
+        let [a, b] = run.factor.correlate::<A>(covariance, [a, b]);
+        let [c, d] = run.factor.correlate::<A>(covariance, [c, d]);
+        if let Err(test) = run.learn::<A>(&rules, Drive::Expectation { correlations: &[a, b, c, d] }) {
+            outcome = Outcome::Invalid(test);
+            break;
+        }
+        made += 1;
+    }
+    *pair = run.state;
+    (made, outcome)
 }

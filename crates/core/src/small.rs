@@ -9,7 +9,7 @@ use crate::circuit::{Parts, PartsMut};
 use crate::error::Test;
 use crate::factor::why_invalid;
 use crate::kernels::dot;
-use crate::learn::{Drive, Outcome, Workings, step_parts};
+use crate::learn::{Drive, Outcome, step_parts};
 use crate::real::Real;
 use crate::rules::{Rules, UnitNorm};
 
@@ -130,7 +130,6 @@ pub(crate) struct Small<'a, T> {
     pub current: PartsMut<'a, T>,
     pub next: PartsMut<'a, T>,
     pub factor: SmallFactor<'a, T>,
-    pub workings: Workings<'a, T>,
     /// Whether `current` and `next` have changed places an odd number of times.
     pub swapped: bool,
 }
@@ -143,7 +142,7 @@ impl<T: Real> Small<'_, T> {
         drive: Drive<'_, T>,
     ) -> Result<(), Test> {
         let k = self.interneurons::<N, SQUARE>();
-        let Self { rules, leak, current, next, factor, workings, .. } = self;
+        let Self { rules, leak, current, next, factor, .. } = self;
         let from = tied::<T, N>(current, *leak, k);
         let to = PartsMut {
             feedback: &mut next.feedback[..k * N],
@@ -151,12 +150,7 @@ impl<T: Real> Small<'_, T> {
             gains: &mut next.gains[..k],
             multipliers: &mut next.multipliers[..k],
         };
-        let workings = Workings {
-            overlaps: &mut workings.overlaps[..k],
-            squares: &mut workings.squares[..k],
-            steps: &mut workings.steps[..k],
-        };
-        step_parts::<T, A>(rules, drive, from, to, workings);
+        step_parts::<T, A>(rules, drive, from, to);
         let parts = tied::<T, N>(next, *leak, k);
         // M shows everything that runs over but the multipliers, which it does not contain.
         let has_multipliers = matches!(rules.unit_norm, UnitNorm::Multiplier { .. });

@@ -96,14 +96,11 @@ pub fn align<'py>(
 #[pyo3(signature = (W, C, leak=1.0))]
 #[allow(non_snake_case)]
 pub fn optimal_gains<'py>(
-    py: Python<'py>,
     W: &Bound<'py, PyAny>,
     C: &Bound<'py, PyAny>,
     leak: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (w, c) = (matrix("W", W)?, matrix("C", C)?);
-    let gains = py.detach(|| leukos::optimal_gains(&w, &c, leak)).map_err(with_symbols(py, &SYMBOLS))?;
-    Ok(from_slice(py, &gains).into_any())
+    gains(leukos::optimal_gains, W, C, leak)
 }
 
 /// The gains (K,) for which M = leak I + W diag(g) W' is nearest to C^(1/2) in the Frobenius norm.
@@ -119,13 +116,22 @@ pub fn optimal_gains<'py>(
 #[pyo3(signature = (W, C, leak=1.0))]
 #[allow(non_snake_case)]
 pub fn least_squares_gains<'py>(
-    py: Python<'py>,
     W: &Bound<'py, PyAny>,
     C: &Bound<'py, PyAny>,
     leak: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (w, c) = (matrix("W", W)?, matrix("C", C)?);
-    let gains =
-        py.detach(|| leukos::least_squares_gains(&w, &c, leak)).map_err(with_symbols(py, &SYMBOLS))?;
+    gains(leukos::least_squares_gains, W, C, leak)
+}
+
+/// The gains that `find` finds for synapses, a covariance and a leak.
+fn gains<'py>(
+    find: fn(&Matrix, &Matrix, f64) -> leukos::Result<Vec<f64>>,
+    synapses: &Bound<'py, PyAny>,
+    covariance: &Bound<'py, PyAny>,
+    leak: f64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = synapses.py();
+    let (w, c) = (matrix("W", synapses)?, matrix("C", covariance)?);
+    let gains = py.detach(|| find(&w, &c, leak)).map_err(with_symbols(py, &SYMBOLS))?;
     Ok(from_slice(py, &gains).into_any())
 }
