@@ -239,20 +239,19 @@ dispatched! {
 
 /// A pair on its way, with the factor of its M.
 ///
-/// It holds a copy of the pair: a reference that is handed on would keep the state of a loop out of registers.
+/// A value that a step replaces: a reference that is handed on would keep the state of a loop out of registers.
+#[derive(Clone, Copy)]
 struct Running<T> {
     state: Pair<T>,
     factor: PairFactor<T>,
 }
 
 impl<T: Real> Running<T> {
-    /// One learning step. On failure the pair stays as it was.
+    /// The same after one learning step.
     #[inline(always)]
-    fn learn<A: Arithmetic>(&mut self, rules: &Rules<T>, drive: Drive<'_, T>) -> Result<(), Test> {
-        let next = self.state.stepped::<A>(rules, drive);
-        self.factor = next.certified::<A>()?;
-        self.state = next;
-        Ok(())
+    fn stepped<A: Arithmetic>(self, rules: &Rules<T>, drive: Drive<'_, T>) -> Result<Self, Test> {
+        let state = self.state.stepped::<A>(rules, drive);
+        state.certified::<A>().map(|factor| Self { state, factor })
     }
 }
 
@@ -277,9 +276,12 @@ fn run_pair<T: Real, A: Arithmetic>(
         }
         *out = response;
         let drive = Drive::Unscaled { response: &response, inputs: &inputs, scale: run.factor.reciprocal };
-        if let Err(test) = run.learn::<A>(&rules, drive) {
-            outcome = Outcome::Invalid(test);
-            break;
+        match run.stepped::<A>(&rules, drive) {
+            Ok(next) => run = next,
+            Err(test) => {
+                outcome = Outcome::Invalid(test);
+                break;
+            }
         }
         answered += 1;
     }
@@ -304,9 +306,12 @@ fn run_expected_pair<T: Real, A: Arithmetic>(
         let [a, b, c, d] = run.state.weights;
         let [a, b] = run.factor.correlate::<A>(covariance, [a, b]);
         let [c, d] = run.factor.correlate::<A>(covariance, [c, d]);
-        if let Err(test) = run.learn::<A>(&rules, Drive::Expectation { correlations: &[a, b, c, d] }) {
-            outcome = Outcome::Invalid(test);
-            break;
+        match run.stepped::<A>(&rules, Drive::Expectation { correlations: &[a, b, c, d] }) {
+            Ok(next) => run = next,
+            Err(test) => {
+                outcome = Outcome::Invalid(test);
+                break;
+            }
         }
         made += 1;
     }
