@@ -29,7 +29,7 @@ pub(crate) struct Factor<T: Real> {
 }
 
 enum Form<T: Real> {
-    /// N = 2, in closed form.
+    /// N = 2 with K = 2 or untied, in closed form.
     Pair(Option<PairFactor<T>>),
     /// Tied, with few neurons: U below the diagonal and one over the pivots.
     Small {

@@ -58,9 +58,10 @@ impl<T: Real> PairFactor<T> {
     /// C_rr w = M⁻¹ C M⁻¹ w, for a tied M.
     #[inline(always)]
     fn correlate<A: Arithmetic>(&self, covariance: [T; 4], weights: [T; 2]) -> [T; 2] {
-        // Scaled as late as the range of numbers allows: the reciprocal is what a step waits for.
-        let spread = apply_pair::<T, A>(covariance, apply_pair::<T, A>(self.adjugate, weights));
-        apply_pair::<T, A>(self.adjugate, spread.map(|x| x * self.reciprocal)).map(|x| x * self.reciprocal)
+        // Scaled at once: C times the adjugate would have the size of M³, which single precision soon cannot hold.
+        let filtered = apply_pair::<T, A>(self.adjugate, weights).map(|x| x * self.reciprocal);
+        let spread = apply_pair::<T, A>(covariance, filtered);
+        apply_pair::<T, A>(self.adjugate, spread).map(|x| x * self.reciprocal)
     }
 
     /// Whether M is valid and its determinant in range. A NaN is neither.

@@ -379,6 +379,44 @@ fn faint_stimuli_are_answered_as_exactly_as_others() {
 }
 
 /// Two neurons whose M has entries of very different sizes, also where a negative one hides behind the range.
+/// The gains, in units of `unit`, of an online and of an offline run in which everything is measured in such units.
+fn gains_in_units(n: usize, units: [f32; 2]) -> [Vec<f32>; 2] {
+    let rng = &mut Pcg64::seed_from_u64(n as u64);
+    let weights: Matrix<f32> = leukos::starts::orthogonal(n, n, rng).cast();
+    let covariance: Matrix<f32> = bridge::square(&bridge::random_covariance(n, rng));
+    let stimuli: Vec<f32> = normals(20, n, rng).concat().iter().map(|&x| x as f32).collect();
+    let start = |unit: f32| {
+        let gains = (0..n).map(|i| unit * (2.0 + i as f32 / 8.0)).collect();
+        let circuit = Circuit::new(Synapses::tied(weights.clone()).unwrap(), gains, 0.0).unwrap();
+        (circuit, leukos::models::multi_timescale(unit * 0.01, 0.001 / unit).rules)
+    };
+    let gains = |circuit: &Circuit<f32>, unit: f32| circuit.gains().iter().map(|gain| gain / unit).collect();
+
+    let (circuit, rules) = start(units[0]);
+    let stimuli: Vec<f32> = stimuli.iter().map(|x| units[0] * x).collect();
+    let mut online = Online::new(circuit, rules, &Solver::Direct).unwrap();
+    online.advance(&stimuli, &mut vec![0.0; stimuli.len()], &mut ()).unwrap();
+
+    let (circuit, rules) = start(units[1]);
+    let covariance = Matrix::from_fn(n, n, |i, j| units[1] * units[1] * covariance[(i, j)]);
+    let mut offline = Offline::new(circuit, rules, vec![covariance], OfflineGains::Rule).unwrap();
+    offline.advance(&[0], 20, &mut ()).unwrap();
+    [gains(online.circuit(), units[0]), gains(offline.circuit(), units[1])]
+}
+
+/// Powers of two pass through every operation without a rounding, so a run in other units gives the same bits as long
+/// as nothing on the way leaves the range of numbers. Online that range is narrower for a pair, which scales late.
+#[test]
+fn runs_in_other_units_are_the_same() {
+    for n in [1, 2, 3, 5, 7, 8, 25] {
+        let usual = gains_in_units(n, [1.0; 2]);
+        for exponents in [[-30, -60], [30, 58]] {
+            let units = exponents.map(|exponent| 2.0_f32.powi(exponent));
+            assert_eq!(gains_in_units(n, units), usual, "n {n}, units 2^{exponents:?}");
+        }
+    }
+}
+
 #[test]
 fn pairs_of_uneven_size_answer() {
     let pair = |a: f64, d: f64| {
