@@ -1,11 +1,13 @@
 //! Turns a whitener into bytes and back, so that it goes on with the same bits: the model file.
 //!
 //! The file is in the safetensors format: arrays as tensors of doubles, which hold either precision exactly, and one
-//! entry of metadata, `leukos`, with a JSON text for all the rest. Equal whiteners make equal bytes.
+//! entry of metadata, `leukos`, with a JSON text for all the rest, among it a checksum of every byte. Equal whiteners
+//! make equal bytes.
 
 mod header;
 mod no_repeats;
 mod reader;
+mod seal;
 mod writer;
 
 use std::collections::BTreeMap;

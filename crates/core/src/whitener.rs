@@ -28,6 +28,7 @@ mod inverse;
 mod learning;
 mod plasticity;
 mod recalibration;
+mod reversible;
 mod settings;
 mod status;
 mod stillness;

@@ -3,6 +3,7 @@
 mod contexts;
 mod fit;
 mod inspect;
+mod interruption;
 mod progress;
 mod reproduce;
 mod settings;
@@ -11,10 +12,8 @@ mod whiten;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::usage::Usage;
@@ -43,6 +42,9 @@ enum Verb {
     },
 }
 
+/// What is said of a command that was interrupted and leaves nothing behind.
+const NOTHING_WRITTEN: &str = "interrupted: nothing was written";
+
 /// How a verb ended when nothing failed.
 pub(crate) enum End {
     Done,
@@ -63,39 +65,33 @@ fn jobs(given: Option<NonZeroUsize>) -> usize {
     given.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .context("Ctrl-C cannot be listened to")?;
-    Ok(stop)
-}
-
 /// Does what the command line says: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 pub fn run() -> ExitCode {
-    let ended = match Cli::parse().verb {
-        Verb::Reproduce(verb) => verb.run(),
-        Verb::Fit(verb) => verb.run(),
-        Verb::Whiten(verb) => verb.run(),
-        Verb::Inspect(verb) => verb.run(),
-        Verb::Contexts(verb) => verb.run(),
-        Verb::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut script);
-            print(&script)
-        }
-    };
+    let verb = Cli::parse().verb;
+    let ended = interruption::listen().and_then(|()| verb.run());
     match ended {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+impl Verb {
+    fn run(self) -> Result<End> {
+        match self {
+            Self::Reproduce(verb) => verb.run(),
+            Self::Fit(verb) => verb.run(),
+            Self::Whiten(verb) => verb.run(),
+            Self::Inspect(verb) => verb.run(),
+            Self::Contexts(verb) => verb.run(),
+            Self::Completions { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut script);
+                print(&script)
+            }
         }
     }
 }

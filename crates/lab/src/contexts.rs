@@ -18,10 +18,9 @@ use std::sync::{Mutex, PoisonError};
 use leukos::Matrix;
 use leukos::contexts::{Patch, stream};
 
-use crate::data::{
-    Image, LargeImages, NoCovariance, Sampling, file_name, fingerprint, patch_covariance, read_image,
-};
+use crate::data::{Image, LargeImages, NoCovariance, Sampling, file_name, patch_covariance, read_image};
 use crate::experiment::Outlook;
+use crate::files::fingerprint;
 
 pub use listing::{left_out, listing, some_names};
 pub use recordings::{Division, Recordings};

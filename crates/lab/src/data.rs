@@ -1,7 +1,6 @@
 //! Reads and writes the files of the outside world.
 
 mod covariances;
-mod files;
 mod folder;
 mod image;
 mod models;
@@ -10,8 +9,6 @@ mod photographs;
 mod van_hateren;
 
 pub use covariances::{Stack, is_stack, matrix_bytes, read_stack, stack_bytes};
-pub(crate) use files::fingerprint;
-pub use files::write_atomically;
 pub use folder::{Folder, LargeImages, file_name, read_folder, read_image};
 pub use image::{Image, Layout, Levels, Transfer};
 pub use models::{is_model, read_model, read_synapses, require_fit, write_model};

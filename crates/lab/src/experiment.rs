@@ -35,7 +35,7 @@ use serde_json::Value;
 
 pub use plan::{GivenStack, Plan, Setting};
 pub use results::{PANELS, RESULTS, Results, write_json};
-pub use run::{Execution, Outlook, execute};
+pub use run::{Execution, Outlook, execute, runs_path};
 pub use spec::{Scale, Spec};
 use statistics::Starts;
 pub use statistics::{Statistic, median};

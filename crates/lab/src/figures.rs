@@ -31,7 +31,7 @@ mod raster;
 mod style;
 mod synthetic;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -41,8 +41,8 @@ pub use contexts::{ContextsPicture, ShownContext};
 pub use inspection::{draw_adaptation, draw_model, picture_path, write_picture};
 pub use style::Style;
 
-use crate::data::write_atomically;
 use crate::experiment::Figure;
+use crate::files::write_atomically;
 use crate::findings::Findings;
 use crate::references::{Reference, References};
 
@@ -95,6 +95,12 @@ pub fn draw_all(findings: &Findings, references: &References) -> Result<Vec<Pict
     Ok(pictures)
 }
 
+/// The files of a picture of a figure: SVG and PNG.
+pub fn picture_paths(directory: &Path, figure: Figure, style: Style) -> [PathBuf; 2] {
+    let name = format!("{}{}", figure.name(), style.suffix());
+    ["svg", "png"].map(|format| directory.join(PICTURES).join(format!("{name}.{format}")))
+}
+
 /// Writes pictures as SVG and PNG, on as many threads as there are cores.
 ///
 /// # Errors
@@ -104,10 +110,9 @@ pub fn write_all(pictures: &[Picture], directory: &Path) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let write = |pictures: &[Picture]| -> Result<()> {
         pictures.iter().try_for_each(|picture| {
-            let name = format!("{}{}", picture.figure.name(), picture.style.suffix());
-            let path = |format: &str| directory.join(PICTURES).join(format!("{name}.{format}"));
-            write_atomically(&path("svg"), picture.svg.as_bytes())?;
-            write_atomically(&path("png"), &renderer.png(&picture.svg)?)
+            let [svg, png] = picture_paths(directory, picture.figure, picture.style);
+            write_atomically(&svg, picture.svg.as_bytes())?;
+            write_atomically(&png, &renderer.png(&picture.svg)?)
         })
     };
     std::thread::scope(|scope| {

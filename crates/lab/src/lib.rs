@@ -1,6 +1,7 @@
 //! Reruns the paper and works on files: everything of Leukos that touches the outside world.
 //!
 //! [`cli`] has a file for each verb, and [`usage`] is its error for wrong usage; [`data`] reads and writes,
+//! [`files`] sees to it that nothing is lost by that,
 //! [`contexts`] makes covariances of images and recordings, [`recording`] knows their formats, [`fitting`] makes models
 //! of them, [`whitening`] whitens them and [`inspection`] looks into both ([`channels`], [`words`]); [`experiment`] turns
 //! a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets
@@ -12,6 +13,7 @@ pub mod contexts;
 pub mod data;
 pub mod experiment;
 pub mod figures;
+pub mod files;
 pub mod findings;
 pub mod fitting;
 pub mod inspection;

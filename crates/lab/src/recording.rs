@@ -17,6 +17,7 @@ use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+pub use fitting::Rounding;
 pub use format::Format;
 pub use read::{ReadOptions, open, open_bytes};
 pub use source::{Bytes, Source};

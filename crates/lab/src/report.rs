@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::data::write_atomically;
 use crate::figures::Picture;
+use crate::files::write_atomically;
 use crate::findings::Findings;
 use crate::references::References;
 

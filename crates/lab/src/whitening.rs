@@ -15,12 +15,14 @@ pub use self::destination::Destination;
 pub use self::engine::Mode;
 pub use self::order::Order;
 
-use self::checkpoint::{Checkpoint, Original};
+use self::checkpoint::{Checkpoint, Original, Tracks};
 use self::destination::Begun;
 use self::engine::Engine;
-use crate::data::{matrix_bytes, require_fit, write_atomically};
+use crate::data::{matrix_bytes, require_fit};
 use crate::experiment::Outlook;
-use crate::recording::{Misfits, Place, Reader, Rows, SampleType, Writer, open};
+use crate::files::{Secured, write_atomically};
+use crate::recording::{Misfits, Reader, Rows, SampleType, Writer, open};
+use crate::usage::Usage;
 
 /// How it ended.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct Outcome {
     pub status: String,
 }
 
+/// What other programs call the whitening matrix and its inverse.
+const MATRICES: [&str; 2] = ["whitening_mat.npy", "whitening_mat_inv.npy"];
 /// About so many numbers are read, whitened and written at a time.
 const BLOCK: usize = 1 << 15;
 /// How often the progress is looked at, and at most what share of the time that may take: the error of many channels
@@ -51,15 +55,15 @@ const GLANCE_SHARE: u32 = 50;
 /// sense ([`crate::usage::Usage`]).
 pub fn whiten(order: &Order, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Outcome> {
     order.require_sense()?;
+    let secured = order.paths().lock()?;
     let reader = open(&order.input, &order.options)?;
-    // Numbers of 16 bits and singles are exact in single precision, which is twice as fast.
+    // Numbers of 16 bits and singles are exact in single precision, which is twice as fast. What is to be undone needs
+    // one precision both ways, whatever the types of the two files.
     match reader.layout().sample_type {
-        SampleType::Int16 | SampleType::Float32 => {
-            Stream::<f32>::begin(order, reader, outlook)?.run(stop, outlook)
+        SampleType::Int16 | SampleType::Float32 if !order.reversible => {
+            Stream::<f32>::begin(order, reader, &secured, outlook)?.run(stop, outlook)
         }
-        SampleType::Int32 | SampleType::Float64 => {
-            Stream::<f64>::begin(order, reader, outlook)?.run(stop, outlook)
-        }
+        _ => Stream::<f64>::begin(order, reader, &secured, outlook)?.run(stop, outlook),
     }
 }
 
@@ -70,10 +74,13 @@ struct Stream<'a, T: Real> {
     engine: Engine<T>,
     writer: Box<dyn Writer>,
     begun: Begun,
-    original: Original,
+    /// What checkpoints answer for, where there are any.
+    saving: Option<(Original, Tracks)>,
     /// What a number of the input is multiplied by: whole responses come back from their scale.
     unit: f64,
     label: Option<String>,
+    /// Whether numbers have yet to be looked at for being whole, because their file does not say so.
+    suspects_whole: bool,
     /// What earlier calls met, and how many bad samples the model had met before.
     misfits: Misfits,
     bad: u64,
@@ -84,30 +91,42 @@ struct Stream<'a, T: Real> {
 }
 
 impl<'a, T: Real> Stream<'a, T> {
-    fn begin(order: &'a Order, mut reader: Box<dyn Reader>, outlook: &dyn Outlook) -> Result<Self> {
+    fn begin(
+        order: &'a Order,
+        mut reader: Box<dyn Reader>,
+        secured: &Secured,
+        outlook: &dyn Outlook,
+    ) -> Result<Self> {
+        let input_type = reader.layout().sample_type;
+        order.require_undoable(input_type)?;
         let model_file = || format!("model {}", order.model.display());
         let bytes =
             std::fs::read(&order.model).context("the file cannot be read").with_context(model_file)?;
-        let original = Original::of(order, &bytes)?;
-        let (saved, model) = match order.saved::<T>(&original)? {
+        let mut saving = match Original::of(order, &bytes)? {
+            Some(original) => Some((original, Tracks::new(order)?)),
+            None => None,
+        };
+        let saved = saving.as_ref().map_or(Ok(None), |(original, _)| order.saved::<T>(original))?;
+        let (saved, model) = match saved {
             Some((saved, model)) => (Some(saved), model),
             None => (None, Model::from_bytes(&bytes).with_context(model_file)?),
         };
+        order.remove_orphans(secured, saved.as_ref().map(|saved| saved.partial.as_str()));
         require_fit(&model, reader.layout())
             .with_context(|| format!("{} and {}", order.model.display(), order.input))?;
         let shape = order.shape(reader.as_ref(), model.channel_names.clone())?;
-        let mut engine = Engine::new(model, order)?;
+        let mut engine = Engine::new(model, order, &shape)?;
         let (begun, writer) = match &saved {
             None => order.output.begin(&shape)?,
             Some(saved) => {
+                saving.as_mut().map_or(Ok(()), |(_, tracks)| tracks.require_input(saved, order))?;
                 reader.go_to(saved.input)?;
                 engine.hold(&saved.held)?;
                 outlook.say(&format!("going on after {} rows", saved.input.row));
-                let place = Place { row: saved.input.row, byte: saved.output };
-                order.output.go_on(&shape, place, saved.complete)?
+                order.output.go_on(&shape, &saved.earlier())?
             }
         };
-        let unit = if order.mode.is_inverse() { 1.0 / order.scale(reader.layout().sample_type) } else { 1.0 };
+        let unit = if order.mode.is_inverse() { 1.0 / order.scale(input_type) } else { 1.0 };
         let (misfits, bad, label) =
             saved.map_or_else(Default::default, |saved| (saved.misfits, saved.bad, saved.label));
         Ok(Self {
@@ -117,8 +136,9 @@ impl<'a, T: Real> Stream<'a, T> {
             engine,
             writer,
             begun,
-            original,
+            saving,
             unit,
+            suspects_whole: order.suspects_whole()?,
             label,
             misfits,
             bad,
@@ -133,9 +153,6 @@ impl<'a, T: Real> Stream<'a, T> {
         outlook.begin(self.reader.layout().rows.map_or(0, |rows| rows - first));
         let outcome = self.write_or_save(stop, outlook);
         outlook.end();
-        if !matches!(outcome, Ok(false)) {
-            self.begun.give_up(self.order.checkpoint.is_some());
-        }
         Ok(Outcome {
             interrupted: outcome?,
             rows: self.reader.place().row,
@@ -171,6 +188,9 @@ impl<'a, T: Real> Stream<'a, T> {
             self.reader.read(most.min(until) as usize, &mut self.rows)?;
             if self.rows.values.is_empty() {
                 return Ok(false);
+            }
+            if std::mem::take(&mut self.suspects_whole) {
+                require_fractions(&self.rows.values)?;
             }
             self.block(row)?;
             let done = self.reader.place().row;
@@ -250,13 +270,21 @@ impl<'a, T: Real> Stream<'a, T> {
 
     /// Saves the state: first everything that was written is on the disk, then the checkpoint takes its place.
     fn save(&mut self, complete: bool) -> Result<()> {
-        let Some((path, _)) = &self.order.checkpoint else { return Ok(()) };
-        let output = self.writer.flush().with_context(|| self.order.output.to_string())?;
-        self.begun.sync().with_context(|| self.order.output.to_string())?;
+        let output = || self.order.output.to_string();
+        let (Some((path, _)), Some((original, tracks))) = (&self.order.checkpoint, &mut self.saving) else {
+            return Ok(());
+        };
+        let length = self.writer.flush().with_context(output)?;
+        self.begun.keep().with_context(output)?;
+        // Nothing is left to save of an output that an earlier call had finished.
+        let Some((partial, name)) = self.begun.partial() else { return Ok(()) };
+        let input = self.reader.place();
         let checkpoint = Checkpoint {
-            original: self.original.clone(),
-            input: self.reader.place(),
-            output,
+            original: original.clone(),
+            input,
+            read: tracks.read(input).with_context(|| self.order.input.to_string())?,
+            written: tracks.written(partial, length).with_context(output)?,
+            partial: name,
             held: self.engine.held(),
             label: self.label.clone(),
             bad: self.bad(),
@@ -269,16 +297,24 @@ impl<'a, T: Real> Stream<'a, T> {
     fn export_matrices(&self) -> Result<()> {
         let Some(folder) = &self.order.export_matrix else { return Ok(()) };
         let (whitening, inverse) = self.engine.matrices().context("--export-matrix")?;
-        write_atomically(&folder.join("whitening_mat.npy"), &matrix_bytes(&whitening)?)?;
-        write_atomically(&folder.join("whitening_mat_inv.npy"), &matrix_bytes(&inverse)?)
+        let [whitening_file, inverse_file] = MATRICES.map(|name| folder.join(name));
+        write_atomically(&whitening_file, &matrix_bytes(&whitening)?)?;
+        write_atomically(&inverse_file, &matrix_bytes(&inverse)?)
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.writer
-            .finish()
-            .and_then(|()| self.begun.sync())
-            .with_context(|| self.order.output.to_string())?;
+        self.writer.finish().with_context(|| self.order.output.to_string())?;
         self.save(true)?;
         self.begun.finish().with_context(|| self.order.output.to_string())
     }
+}
+
+/// Refuses to undo an adapting run from whole numbers, of which a text does not say that they are.
+fn require_fractions(values: &[f64]) -> Result<()> {
+    let whole = values.iter().all(|value| value.is_nan() || value.fract() == 0.0);
+    let silent = values.iter().all(|value| value.is_nan() || *value == 0.0);
+    if whole && !silent {
+        return Err(Usage(order::CANNOT_BE_UNDONE.into()).into());
+    }
+    Ok(())
 }

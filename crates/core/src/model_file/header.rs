@@ -15,8 +15,10 @@ use crate::whitener::WhitenerSettings;
 pub(super) const KEY: &str = "leukos";
 /// What sort of file it is.
 pub(super) const FORMAT: &str = "whitener";
-/// Goes up with every change after which this program could not read what it wrote before.
-pub(super) const VERSION: u64 = 1;
+/// Goes up with every change after which an earlier program could not read what this one writes. Version 1 is version
+/// 2 without a checksum.
+pub(super) const VERSION: u64 = 2;
+const OLDEST: u64 = 1;
 
 /// The precision a whitener runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +50,9 @@ impl Precision {
 pub(super) struct Header {
     pub format: String,
     pub version: u64,
+    /// Of all bytes of the file, from version 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
     /// The program that wrote the file, for information.
     pub written_by: String,
     pub precision: Precision,
@@ -60,6 +65,9 @@ pub(super) struct Header {
     pub channel_names: Option<Vec<String>>,
     pub notes: BTreeMap<String, String>,
 }
+
+/// From this version on files have a checksum.
+const SEALED: u64 = 2;
 
 /// What the header of any version begins to say.
 #[derive(Deserialize)]
@@ -75,10 +83,15 @@ impl Header {
         if format != FORMAT {
             return Err(damaged(format!("expected a file of the format {FORMAT:?}, got {format:?}")));
         }
-        if version != VERSION {
-            return Err(damaged(format!("its version is {version}; this program reads version {VERSION}")));
+        if !(OLDEST..=VERSION).contains(&version) {
+            let read = format!("this program reads versions {OLDEST} to {VERSION}");
+            return Err(damaged(format!("its version is {version}; {read}")));
         }
         let header: Self = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        if header.checksum.is_some() != (version >= SEALED) {
+            let expected = if version >= SEALED { "32 digits, got none" } else { "none, got one" };
+            return Err(damaged(format!("checksum: of a file of version {version} expected {expected}")));
+        }
         header.state.iter().try_for_each(|(name, value)| require_countable(name, value))?;
         Ok(header)
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::header::{Header, KEY};
 use super::no_repeats::require_no_repeats;
+use super::seal;
 use crate::archive::{Archive, damaged};
 use crate::error::Result;
 use crate::real::Real;
@@ -39,6 +40,7 @@ impl<'a> Reader<'a> {
         let text =
             text.ok_or_else(|| damaged(format!("no metadata {KEY:?}: not written by this program")))?;
         let mut header = Header::parse(text)?;
+        header.checksum.as_deref().map_or(Ok(()), |checksum| seal::require(bytes, checksum))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|error| broken(error.to_string()))?;
         let unread = tensors.names().into_iter().map(String::from).collect();
         let state = std::mem::take(&mut header.state);

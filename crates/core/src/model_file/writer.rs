@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Model;
 use super::header::{FORMAT, Header, KEY, Precision, VERSION, countable};
+use super::seal;
 use crate::archive::{Archive, damaged};
 use crate::error::Result;
 use crate::real::Real;
@@ -59,6 +60,7 @@ impl Writer {
         let header = Header {
             format: FORMAT.into(),
             version: VERSION,
+            checksum: Some(seal::BLANK.into()),
             written_by: concat!("leukos ", env!("CARGO_PKG_VERSION")).into(),
             precision: Precision::of::<T>(),
             groups: match model.whitener.single() {
@@ -72,7 +74,8 @@ impl Writer {
         };
         let text = serde_json::to_string(&header).map_err(|error| damaged(error.to_string()))?;
         let metadata = [(KEY.to_string(), text)].into_iter().collect();
-        serialize(&self.tensors, Some(metadata)).map_err(|error| damaged(error.to_string()))
+        let bytes = serialize(&self.tensors, Some(metadata)).map_err(|error| damaged(error.to_string()))?;
+        seal::seal(bytes)
     }
 
     fn keep<T: Real>(&mut self, name: &str, shape: Vec<usize>, values: impl Iterator<Item = T>) {

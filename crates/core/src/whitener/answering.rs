@@ -115,7 +115,7 @@ impl<T: Real> Whitener<T> {
     }
 
     /// The output (1 − s) x + s r of the channels that take part.
-    fn mix(&self, place: usize, out: &mut [T]) {
+    pub(super) fn mix(&self, place: usize, out: &mut [T]) {
         let strength = T::from_f64(self.settings.strength);
         let (x, r) = self.block.row(place);
         for (j, out) in out.iter_mut().enumerate() {

@@ -201,12 +201,12 @@ impl<T: Real> GroupedWhitener<T> {
         Ok(all)
     }
 
-    fn adapt(
+    pub(super) fn adapt(
         &mut self,
         argument: &'static str,
         from: &[T],
         to: &mut [T],
-        map: impl Fn(&mut Whitener<T>, &[T], &mut [T]) -> Result<()>,
+        mut map: impl FnMut(&mut Whitener<T>, &[T], &mut [T]) -> Result<()>,
     ) -> Result<()> {
         if let Some(whitener) = self.single_mut() {
             return map(whitener, from, to);

@@ -8,6 +8,20 @@ use crate::linalg::{Cholesky, weighted_gram};
 use crate::matrix::Matrix;
 use crate::real::Real;
 
+/// What is kept from row to row while responses become stimuli again.
+pub(super) struct Undoing<T> {
+    /// The dewhitening matrix, as long as it holds.
+    matrix: Option<Matrix>,
+    echo: Vec<T>,
+    row: usize,
+}
+
+impl<T: Real> Undoing<T> {
+    pub fn new(channels: usize) -> Self {
+        Self { matrix: None, echo: vec![T::ZERO; channels], row: 0 }
+    }
+}
+
 impl<T: Real> Whitener<T> {
     /// F_s = \[(1 − s) I + s M⁻¹\]/σ, which takes centred stimuli to responses, with zeros for channels that are left out.
     ///
@@ -70,31 +84,38 @@ impl<T: Real> Whitener<T> {
         let rows = require_rows("responses", responses.len(), n)?;
         require_length("stimuli", stimuli, responses.len(), "one for each of the responses")?;
         self.require_replay()?;
-        let mut echo = vec![T::ZERO; n];
-        let mut matrix = None;
+        let mut undoing = Undoing::new(n);
         for row in 0..rows {
-            let (response, stimulus) = (&responses[row * n..][..n], &mut stimuli[row * n..][..n]);
-            let whole = all_finite(response);
-            let revived = if whole { self.channels.revive(|j| response[j] != T::ZERO) } else { 0 };
-            self.welcome(revived);
-            if revived > 0 {
-                matrix = None;
-            }
-            if self.block.rows == 0 {
-                matrix = None;
-            }
-            if whole {
-                self.invert_row(response, &mut matrix, stimulus)?;
-            } else {
-                stimulus.fill(T::from_f64(f64::NAN));
-            }
-            // The run goes on as it did: the echo is the response that was given.
-            self.take_in(stimulus, &mut echo, row)?;
+            self.undo_row(&responses[row * n..][..n], &mut stimuli[row * n..][..n], &mut undoing)?;
         }
         Ok(())
     }
 
-    fn require_replay(&self) -> Result<()> {
+    /// Gives the stimulus of a response, and goes on from it as the run did.
+    pub(super) fn undo_row(
+        &mut self,
+        response: &[T],
+        stimulus: &mut [T],
+        undoing: &mut Undoing<T>,
+    ) -> Result<()> {
+        let whole = all_finite(response);
+        let revived = if whole { self.channels.revive(|j| response[j] != T::ZERO) } else { 0 };
+        self.welcome(revived);
+        if revived > 0 || self.block.rows == 0 {
+            undoing.matrix = None;
+        }
+        if whole {
+            self.invert_row(response, &mut undoing.matrix, stimulus)?;
+        } else {
+            stimulus.fill(T::from_f64(f64::NAN));
+        }
+        // The run goes on as it did: the echo is the response that was given.
+        self.take_in(stimulus, &mut undoing.echo, undoing.row)?;
+        undoing.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn require_replay(&self) -> Result<()> {
         if self.gathering.is_some() {
             let reason = "replay needs a mean and a scale from training; this one takes them from its stream";
             return Err(Error::Incompatible { argument: "whitener".into(), reason });

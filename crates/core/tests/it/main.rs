@@ -35,6 +35,7 @@ mod whitener_fixed_point;
 mod whitener_groups;
 mod whitener_inverse;
 mod whitener_natural;
+mod whitener_reversible;
 mod whitener_soak;
 mod whitener_streams;
 mod whitener_symmetries;

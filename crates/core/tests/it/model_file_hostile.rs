@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use leukos::{Matrix, Model, Real, Span, Whitener, WhitenerSettings};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 use serde_json::{Value, json};
 
 /// A model file taken apart.
@@ -22,7 +24,11 @@ impl Parts {
     fn of(bytes: &[u8]) -> Self {
         let end = 8 + usize::try_from(u64::from_le_bytes(*bytes.first_chunk().unwrap())).unwrap();
         let header: Value = serde_json::from_slice(&bytes[8..end]).unwrap();
-        let about = serde_json::from_str(header["__metadata__"]["leukos"].as_str().unwrap()).unwrap();
+        let mut about: Value =
+            serde_json::from_str(header["__metadata__"]["leukos"].as_str().unwrap()).unwrap();
+        // Whoever makes up a file would seal it, too; version 1 has no seal.
+        about["version"] = 1.into();
+        about.as_object_mut().unwrap().remove("checksum");
         let tensors = header.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__");
         let tensors = tensors.map(|(name, info)| {
             let offset = |i: usize| end + usize::try_from(info["data_offsets"][i].as_u64().unwrap()).unwrap();
@@ -104,11 +110,17 @@ fn a_file_that_is_taken_apart_and_put_together_opens() {
 
 #[test]
 fn a_file_of_another_kind_or_version_is_refused_by_name() {
-    assert_refused("its version is 7; this program reads version 1", |parts| {
+    assert_refused("its version is 7; this program reads versions 1 to 2", |parts| {
         parts.about = json!({"format": "whitener", "version": 7, "something": "new"});
     });
     assert_refused("the format \"whitener\", got \"cake\"", |parts| parts.about["format"] = "cake".into());
     assert_refused("missing field `format`", |parts| parts.about = json!({}));
+    assert_refused("checksum: of a file of version 2 expected 32 digits, got none", |parts| {
+        parts.about["version"] = 2.into();
+    });
+    assert_refused("checksum: of a file of version 1 expected none, got one", |parts| {
+        parts.about["checksum"] = "0".repeat(32).into();
+    });
     let other = assemble(
         r#"{"__metadata__":{"format":"pt"},"x":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}"#,
         &[],
@@ -362,7 +374,7 @@ fn what_the_fuzzer_found_stays_mended() {
 /// A small brother of the fuzzer: every byte of a file, changed in three ways.
 #[test]
 fn no_changed_byte_makes_it_panic_or_put_out_nonsense() {
-    let bytes = sound();
+    let bytes = Parts::new().bytes();
     for place in 0..bytes.len() {
         for change in [0x01, 0x80, 0xff] {
             let mut bytes = bytes.clone();
@@ -386,4 +398,19 @@ fn no_changed_byte_makes_it_panic_or_put_out_nonsense() {
             }
         }
     }
+}
+
+#[test]
+fn no_changed_byte_goes_unnoticed() {
+    let (mut bytes, mut rng) = (sound(), Pcg64::seed_from_u64(17));
+    for _ in 0..100_000 {
+        let (place, change) = (rng.random_range(0..bytes.len()), rng.random_range(1..=255_u8));
+        bytes[place] ^= change;
+        assert!(Model::<f64>::from_bytes(&bytes).is_err(), "byte {place} ^ {change:#x} was not noticed");
+        bytes[place] ^= change;
+    }
+    assert!(Model::<f64>::from_bytes(&bytes).is_ok());
+    let numbers = bytes.len() - 8;
+    bytes[numbers] ^= 1;
+    assert!(problem::<f64>(&bytes).contains("its bytes have changed: expected the checksum"));
 }

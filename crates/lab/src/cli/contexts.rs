@@ -13,15 +13,17 @@ use leukos::contexts::{Contexts as Stack, Fields, Patch, Synthetic, stream};
 use flags::{Choice, Condition, Norm, Shape, npy_path};
 
 use super::fit::Segments;
+use super::interruption::stop_or_say;
 use super::progress::Shown;
 use super::settings::Reading;
-use super::{End, Usage, jobs, stop_on_interrupt};
+use super::{End, NOTHING_WRITTEN, Usage, jobs};
 use crate::contexts::{
     Filter, Made, Making, Scaling, Spectrum, Workshop, left_out, listing, make_contexts, some_names,
 };
-use crate::data::{Folder, Sampling, read_folder, stack_bytes, write_atomically};
+use crate::data::{Folder, Sampling, read_folder, stack_bytes};
 use crate::experiment::Outlook;
 use crate::figures::{ContextsPicture, ShownContext};
+use crate::files::{Paths, write_atomically};
 use crate::recording::Format;
 
 /// Make covariances, one for each context, from images, a recording or a generator
@@ -175,14 +177,28 @@ impl Contexts {
         };
         let folder = read_folder(&self.source)?;
         self.refuse_own_folder()?;
-        let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
-        let workshop = Workshop { jobs: jobs(self.jobs), outlook: &outlook, stop: &stop };
+        let mut paths = self.written();
+        paths.write_along("the table of --out", self.out.with_extension("csv"));
+        folder.images.iter().for_each(|path| _ = paths.read(format!("the image {}", path.display()), path));
+        let _secured = paths.secure()?;
+        let (stop, outlook) = (stop_or_say(NOTHING_WRITTEN), Shown::new(self.quiet));
+        let workshop = Workshop { jobs: jobs(self.jobs), outlook: &outlook, stop };
         let Some(all) = make_contexts(&folder.images, &making, &workshop) else {
-            outlook.say("interrupted: nothing was written");
+            outlook.say(NOTHING_WRITTEN);
             return Ok(End::Interrupted);
         };
         self.report_images(&folder, &all, &outlook)?;
         self.write_made(&all, &in_words(making.patch), &outlook)
+    }
+
+    /// The stack and the pictures beside it.
+    fn written(&self) -> Paths {
+        let mut paths = Paths::default();
+        paths.write("--out", &self.out);
+        for ending in ["svg", "png"] {
+            paths.write_along(format!("the .{ending} picture of --out"), self.out.with_extension(ending));
+        }
+        paths
     }
 
     /// Writes those that gave a context, and a table of all.
@@ -232,6 +248,8 @@ impl Contexts {
                 return Err(Usage("--norm: expected a number, because fields have no units".into()).into());
             }
         };
+        let _secured = self.written().secure()?;
+        stop_or_say(NOTHING_WRITTEN);
         let usual = Fields::two_dimensional();
         let contexts = self.count.map_or(usual.contexts, NonZeroUsize::get);
         let fields = Fields { contexts, patch: self.patch(1), condition: self.condition(), norm, ..usual };
@@ -247,6 +265,8 @@ impl Contexts {
     }
 
     fn generate_synthetic(&self) -> Result<End> {
+        let _secured = self.written().secure()?;
+        stop_or_say(NOTHING_WRITTEN);
         let usual = Synthetic::published();
         let family = Synthetic { contexts: self.count.map_or(usual.contexts, NonZeroUsize::get), ..usual };
         let drawn = family.draw(&mut stream(self.seed, 0)).context("synthetic")?;

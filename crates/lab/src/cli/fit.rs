@@ -8,12 +8,14 @@ use leukos::{Model, Moments, TrainingSynapses};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use super::interruption::stop_or_say;
 use super::progress::{Shown, Watch};
 use super::settings::{Config, Reading, Settings, Start, Time, whole_samples};
-use super::{End, stop_on_interrupt};
+use super::{End, NOTHING_WRITTEN};
 use crate::contexts::{Division, Recordings, Sums};
 use crate::data::{is_stack, read_stack, read_synapses, write_model};
 use crate::experiment::Outlook;
+use crate::files::Paths;
 use crate::fitting::{Fitting, Samples, Summary};
 use crate::recording::{Layout, Source};
 use crate::usage::Usage;
@@ -107,12 +109,12 @@ struct Evidence {
 
 impl Fit {
     pub fn run(self) -> Result<End> {
-        self.require_new_output()?;
         let asked = self.asked()?;
-        let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
-        let watch = Watch { outlook: &outlook, stop: &stop };
+        let _secured = self.paths(&asked).secure()?;
+        let (stop, outlook) = (stop_or_say(NOTHING_WRITTEN), Shown::new(self.quiet));
+        let watch = Watch { outlook: &outlook, stop };
         if self.fit(&asked, &watch)?.is_none() {
-            outlook.say("interrupted: nothing was written");
+            outlook.say(NOTHING_WRITTEN);
             return Ok(End::Interrupted);
         }
         Ok(End::Done)
@@ -137,22 +139,16 @@ impl Fit {
         Ok(Some(()))
     }
 
-    /// A model in place of a recording would be a loss.
-    fn require_new_output(&self) -> Result<()> {
-        let same = |path: &Path| {
-            path == self.out
-                || path.canonicalize().is_ok_and(|path| self.out.canonicalize().is_ok_and(|out| out == path))
-        };
-        if self.inputs.iter().any(|source| matches!(source, Source::File(path) if same(path))) {
-            let out = self.out.display();
-            return Err(Usage(format!("--out: expected another file than the inputs, came {out}")).into());
+    /// Everything that is read and written.
+    fn paths(&self, asked: &Asked) -> Paths {
+        let mut paths = Paths::default();
+        self.inputs.iter().for_each(|source| _ = paths.read_source(source.to_string(), source));
+        self.config.iter().for_each(|path| _ = paths.read("--config", path));
+        if let Some(Start::File(path)) = &asked.settings.synapses {
+            paths.read("--synapses", path);
         }
-        if self.out.is_dir() {
-            return Err(
-                Usage(format!("--out: expected a file, came the folder {}", self.out.display())).into()
-            );
-        }
-        Ok(())
+        paths.write("--out", &self.out);
+        paths
     }
 
     fn asked(&self) -> Result<Asked> {

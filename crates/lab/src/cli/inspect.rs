@@ -7,12 +7,14 @@ use clap::Args;
 use leukos::{BadSamples, Model, Precision};
 use serde_json::{Value, json};
 
+use super::interruption::stop_or_say;
 use super::progress::{Shown, Watch};
 use super::settings::Reading;
-use super::{End, print, stop_on_interrupt};
+use super::{End, NOTHING_WRITTEN, print};
 use crate::data::{is_model, is_stack, require_fit};
 use crate::experiment::Outlook;
 use crate::figures::{draw_adaptation, draw_model, picture_path, write_picture};
+use crate::files::Paths;
 use crate::inspection::{Adaptation, Lines, ModelReport, RecordingReport, Survey};
 use crate::recording::{Rows, Source, open};
 use crate::usage::Usage;
@@ -62,18 +64,29 @@ const BLOCK: usize = 1 << 16;
 
 impl Inspect {
     pub fn run(self) -> Result<End> {
-        let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
-        let watch = Watch { outlook: &outlook, stop: &stop };
+        let _secured = self.paths().secure()?;
+        let (stop, outlook) = (stop_or_say(NOTHING_WRITTEN), Shown::new(self.quiet));
+        let watch = Watch { outlook: &outlook, stop };
         let ended = match &self.file {
             Source::File(path) if is_model(path) => self.inspect_model(path, &watch),
             source => self.inspect_recording(source, &watch),
         };
         outlook.end();
         if watch.stopped() {
-            outlook.say("interrupted: nothing was written");
+            outlook.say(NOTHING_WRITTEN);
             return Ok(End::Interrupted);
         }
         ended
+    }
+
+    /// Everything that is read and written.
+    fn paths(&self) -> Paths {
+        let mut paths = Paths::default();
+        for source in std::iter::once(&self.file).chain(&self.recording) {
+            paths.read_source(source.to_string(), source);
+        }
+        self.picture.iter().for_each(|path| _ = paths.write("--picture", path));
+        paths
     }
 
     fn inspect_model(&self, path: &Path, watch: &Watch<'_>) -> Result<End> {

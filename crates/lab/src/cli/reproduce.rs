@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use super::interruption::stop_or_say;
 use super::progress::Shown;
-use super::{End, Usage, jobs, stop_on_interrupt};
+use super::{End, Usage, jobs};
 use crate::data::read_stack;
 use crate::experiment::{
-    Execution, Figure, GivenStack, Outlook, Plan, RESULTS, Scale, Setting, Spec, execute,
+    Execution, Figure, GivenStack, Outlook, PANELS, Plan, RESULTS, Scale, Setting, Spec, execute, runs_path,
 };
-use crate::figures;
+use crate::figures::{self, Style};
+use crate::files::Paths;
 use crate::findings::Findings;
 use crate::references::References;
 use crate::report::{self, REPORT};
@@ -58,8 +60,10 @@ pub struct Reproduce {
 impl Reproduce {
     pub fn run(self) -> Result<End> {
         if self.redraw {
+            let _secured = self.written().secure()?;
             return draw(&self.out).map(|()| End::Done);
         }
+        let _secured = self.paths().secure()?;
         let specs = self.specs()?;
         let stacks = self.contexts.iter().map(|given| stack(given)).collect::<Result<_>>()?;
         let setting = Setting { scale: self.scale, seed: self.seed, stacks };
@@ -67,14 +71,15 @@ impl Reproduce {
         if let Some(complaint) = setting.stacks.iter().find_map(GivenStack::complaint) {
             return Err(Usage(complaint).into());
         }
-        let stop = stop_on_interrupt()?;
+        let kept = format!(
+            "interrupted: finished runs are kept in {}, and the same command continues from them",
+            self.out.display()
+        );
+        let stop = stop_or_say(kept.clone());
         let outlook = Shown::new(self.quiet);
-        let how = Execution { directory: &self.out, jobs: jobs(self.jobs), outlook: &outlook, stop: &stop };
+        let how = Execution { directory: &self.out, jobs: jobs(self.jobs), outlook: &outlook, stop };
         let Some(results) = execute(&plan, &setting, &how)? else {
-            outlook.say(&format!(
-                "interrupted: finished runs are kept in {}, and the same command continues from them",
-                self.out.display()
-            ));
+            outlook.say(&kept);
             return Ok(End::Interrupted);
         };
         results.write(&self.out)?;
@@ -87,6 +92,33 @@ impl Reproduce {
             report.display()
         ));
         Ok(End::Done)
+    }
+
+    /// Everything that is read and written.
+    fn paths(&self) -> Paths {
+        let mut paths = self.written();
+        self.spec.iter().for_each(|path| _ = paths.read("--spec", path));
+        self.contexts.iter().for_each(|given| _ = paths.read("--contexts", split(given).1));
+        for figure in Figure::value_variants() {
+            paths.write_along("the runs in --out", runs_path(&self.out, *figure));
+        }
+        paths
+    }
+
+    /// What is written of the results.
+    fn written(&self) -> Paths {
+        let mut paths = Paths::default();
+        paths.write("the results in --out", self.out.join(RESULTS));
+        for file in [PANELS, REPORT] {
+            paths.write_along(format!("{file} in --out"), self.out.join(file));
+        }
+        for (figure, style) in
+            Figure::value_variants().iter().flat_map(|f| Style::ALL.map(|style| (*f, style)))
+        {
+            let pictures = figures::picture_paths(&self.out, figure, style);
+            pictures.into_iter().for_each(|path| _ = paths.write_along("a picture in --out", path));
+        }
+        paths
     }
 
     /// A spec for each figure asked for, the user's where there is one.
@@ -124,10 +156,14 @@ fn draw(directory: &Path) -> Result<()> {
 
 /// `FIGURE=FILE`, or a file for all figures it fits.
 fn stack(given: &str) -> Result<GivenStack> {
+    let (figure, file) = split(given);
+    Ok(GivenStack::new(figure, read_stack(file.as_ref())?))
+}
+
+fn split(given: &str) -> (Option<Figure>, &str) {
     let named = given.split_once('=').and_then(|(name, file)| {
         let figure = Figure::from_str(name, false).ok()?;
         Some((figure, file))
     });
-    let (figure, file) = named.map_or((None, given), |(figure, file)| (Some(figure), file));
-    Ok(GivenStack::new(figure, read_stack(file.as_ref())?))
+    named.map_or((None, given), |(figure, file)| (Some(figure), file))
 }

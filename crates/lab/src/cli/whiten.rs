@@ -7,9 +7,10 @@ use anyhow::{Error, Result};
 use clap::Args;
 use leukos::BadSamples;
 
+use super::interruption::stop_or_say;
 use super::progress::Shown;
 use super::settings::{Reading, bad_samples};
-use super::{End, stop_on_interrupt};
+use super::{End, NOTHING_WRITTEN};
 use crate::experiment::Outlook;
 use crate::recording::{Format, Misfits, SampleType, Source};
 use crate::whitening::{Destination, Mode, Order, Outcome, whiten};
@@ -20,13 +21,17 @@ use crate::whitening::{Destination, Mode, Order, Outcome, whiten};
 /// as many rows as the input and the same kind of numbers. Whole numbers are responses times --scale, rounded, and
 /// clipped where they do not fit, with a count.
 ///
-/// The output grows as OUTPUT.partial and gets its name when it is whole. With --checkpoint a run that was killed, at
-/// whatever moment, goes on with --resume to the very bytes it would have written; the checkpoint is a model file, and
-/// at the end it holds the model as it has adapted.
+/// The output grows in a hidden file beside OUTPUT and gets its name when it is whole. With --checkpoint a run that was
+/// killed, at whatever moment, goes on with --resume to the very bytes it would have written; the checkpoint is a model
+/// file, and at the end it holds the model as it has adapted.
+///
+/// --inverse gives a recording back. Whole numbers are rounded, so an adapting run can be undone from them only if it
+/// learned from them as they were written: with --reversible, both ways.
 ///
 /// Examples:
 ///   leukos whiten model.safetensors day.csv --out white.csv
 ///   leukos whiten model.safetensors white.csv --inverse --out again.csv        the recording comes back
+///   leukos whiten model.safetensors probe.npy --reversible --out white.npy     so does one of int16 numbers
 ///   leukos whiten model.safetensors day.edf --frozen --out white.npy           with the model as it stands
 ///   leukos whiten model.safetensors probe.raw --channels 64 --dtype int16 --out white.raw \
 ///       --checkpoint state.safetensors --every 1000000 --resume
@@ -47,6 +52,10 @@ pub struct Whiten {
     /// Turn responses back into stimuli: of a run that adapted from this MODEL, or with --frozen of one that did not
     #[arg(long)]
     inverse: bool,
+    /// Learn from the responses as they are written, rounded and clipped, so that --inverse --reversible gives the
+    /// recording back; takes two to three times as long
+    #[arg(long)]
+    reversible: bool,
     /// From 0, which only centres and scales, to 1, which whitens [default: the model's]
     #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
     strength: Option<f64>,
@@ -103,10 +112,10 @@ impl Whiten {
     pub fn run(self) -> Result<End> {
         let quiet = self.quiet;
         let order = self.order();
-        let (stop, outlook) = (stop_on_interrupt()?, Shown::new(quiet));
-        let outcome = match whiten(&order, &stop, &outlook) {
+        let (stop, outlook) = (stop_or_say(interrupted(&order)), Shown::new(quiet));
+        let outcome = match whiten(&order, stop, &outlook) {
             // Whoever has closed the pipe wants no more.
-            Err(error) if order.output == Destination::Stdout && is_closed_pipe(&error) => {
+            Err(error) if order.output.is_stream() && is_closed_pipe(&error) => {
                 return Ok(End::Done);
             }
             outcome => outcome?,
@@ -131,6 +140,7 @@ impl Whiten {
                 (true, false) => Mode::Inverse,
                 (true, true) => Mode::FrozenInverse,
             },
+            reversible: self.reversible,
             strength: self.strength,
             bad_samples: self.bad_samples,
             checkpoint: checkpoint.map(|path| (path, every)),
@@ -145,16 +155,20 @@ fn is_closed_pipe(error: &Error) -> bool {
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
+/// What becomes of a run that is ended early.
+fn interrupted(order: &Order) -> String {
+    match &order.checkpoint {
+        Some((path, _)) => format!("interrupted: --resume goes on from {}", path.display()),
+        None if order.output.is_stream() => "interrupted".into(),
+        None => NOTHING_WRITTEN.into(),
+    }
+}
+
 /// Says how it went.
 fn report(outcome: &Outcome, order: &Order, outlook: &dyn Outlook) {
     let Outcome { rows, bad, misfits: Misfits { clipped, not_numbers }, interrupted, status, .. } = outcome;
     if *interrupted {
-        outlook.say(&match &order.checkpoint {
-            Some((path, _)) => {
-                format!("interrupted after {rows} rows; --resume goes on from {}", path.display())
-            }
-            None => format!("interrupted after {rows} rows: nothing was written"),
-        });
+        outlook.say(&format!("{} after {rows} rows", self::interrupted(order)));
         return;
     }
     outlook.say(status);

@@ -9,7 +9,7 @@ use leukos::{Matrix, Model, Real};
 use npyz::{NpyFile, Order};
 
 use super::covariances::{numbers, require_floats};
-use super::write_atomically;
+use crate::files::write_atomically;
 use crate::recording::Layout;
 
 /// Reads a model file.

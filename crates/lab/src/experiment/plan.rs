@@ -10,7 +10,8 @@ use super::{
     Experiment, Figure, Scale, Spec, ablation, biological, control, geometry, interneurons, leak, natural,
     one_dimensional, synthetic,
 };
-use crate::data::{Stack, fingerprint};
+use crate::data::Stack;
+use crate::files::fingerprint;
 
 /// What the caller has chosen for all figures.
 #[derive(Debug)]

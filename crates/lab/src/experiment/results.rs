@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Scale, Summary};
-use crate::data::write_atomically;
+use crate::files::write_atomically;
 
 /// The file with every number.
 pub const RESULTS: &str = "results.json";

@@ -1,7 +1,7 @@
 //! Runs a plan on all cores, keeps what is finished and stops when asked to.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::plan::{Plan, Planned};
 use super::results::{Reported, Results};
 use super::store::Store;
-use super::{RecordMap, Records, Setting, Task};
+use super::{Figure, RecordMap, Records, Setting, Task};
 
 /// Someone who is told how far the work has come.
 pub trait Outlook: Sync {
@@ -86,9 +86,14 @@ fn processor() -> Option<String> {
     line.split_once(':').map(|(_, name)| name.trim().to_owned())
 }
 
+/// Where the finished runs of a figure are kept.
+pub fn runs_path(directory: &Path, figure: Figure) -> PathBuf {
+    directory.join("runs").join(format!("{}.jsonl", figure.name()))
+}
+
 fn open<'a>(planned: &'a Planned, how: &Execution<'_>) -> Result<Progress<'a>> {
     let name = planned.figure.name();
-    let path = how.directory.join("runs").join(format!("{name}.jsonl"));
+    let path = runs_path(how.directory, planned.figure);
     let (store, mut found) = Store::open(&path, &planned.key)?;
     let tasks = planned.experiment.tasks();
     found.records.retain(|task, _| tasks.iter().any(|(known, _)| known == task));

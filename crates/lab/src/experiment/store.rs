@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{RecordMap, Task};
-use crate::data::write_atomically;
+use crate::files::write_atomically;
 
 /// The file of one figure's records.
 pub struct Store {

@@ -13,7 +13,7 @@ use super::png::Renderer;
 use super::raster;
 use super::style::Style;
 use crate::contexts::Thumbnail;
-use crate::data::write_atomically;
+use crate::files::write_atomically;
 
 /// A context to be shown.
 #[derive(Clone, Debug)]

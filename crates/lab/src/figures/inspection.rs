@@ -12,7 +12,7 @@ use super::matrices::MatrixPanel;
 use super::pair::legend_above;
 use super::png::Renderer;
 use super::style::{Role, Style};
-use crate::data::write_atomically;
+use crate::files::write_atomically;
 use crate::inspection::{Adaptation, Point};
 
 const WIDTH: f64 = 720.0;

@@ -1,6 +1,6 @@
 //! Fits numbers into the sample type they are written as: never wraps, and counts what did not fit.
 
-use super::Misfits;
+use super::{Format, Misfits, SampleType};
 
 /// Turns doubles into numbers of other types.
 pub(super) struct Fitting {
@@ -37,5 +37,31 @@ impl Fitting {
         }
         self.misfits.clipped += u64::from(!(least..=most).contains(&rounded));
         rounded.clamp(least, most)
+    }
+}
+
+/// What becomes of a response that is written and read again.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounding {
+    pub(super) sample_type: SampleType,
+    pub(super) scale: f64,
+    pub(super) format: Format,
+}
+
+impl Rounding {
+    /// The response that a reader of the output will have, who divides whole numbers by their scale.
+    pub fn read_again(self, response: f64) -> f64 {
+        let mut fitting = Fitting { scale: self.scale, misfits: Misfits::default() };
+        let unit = 1.0 / self.scale;
+        match self.sample_type {
+            SampleType::Int16 => f64::from(fitting.int16(response)) * unit,
+            SampleType::Int32 => f64::from(fitting.int32(response)) * unit,
+            SampleType::Float32 if matches!(self.format, Format::Csv | Format::Tsv) => {
+                // The digits that stand for one single among singles stand for another double.
+                format!("{:?}", fitting.float32(response)).parse().unwrap_or(f64::NAN)
+            }
+            SampleType::Float32 => fitting.float32(response).into(),
+            SampleType::Float64 => response,
+        }
     }
 }

@@ -36,6 +36,12 @@ impl fmt::Display for Source {
 }
 
 impl Source {
+    /// Whether it can be read again from any place.
+    pub fn is_plain_file(&self) -> bool {
+        // What is not there will be missed when it is opened.
+        matches!(self, Self::File(path) if std::fs::metadata(path).map_or(true, |found| found.is_file()))
+    }
+
     /// How many bytes it has; none where it is a pipe.
     pub fn size(&self) -> Option<u64> {
         let Self::File(path) = self else { return None };

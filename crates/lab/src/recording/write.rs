@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Stdout, Write};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::binary_writer::BinaryWriter;
-use super::fitting::Fitting;
+use super::fitting::{Fitting, Rounding};
 use super::text_writer::TextWriter;
 use super::{Format, Misfits, Place, SampleType, Writer};
 use crate::usage::Usage;
@@ -16,6 +16,8 @@ use crate::usage::Usage;
 pub enum Sink {
     /// A file, from its beginning; whoever opened it knows its name and says it with an error.
     File(File),
+    /// A pipe or a device, which cannot be gone back in.
+    Pipe(File),
     /// Standard output.
     Stdout,
 }
@@ -55,6 +57,11 @@ impl OutputShape {
         Ok(())
     }
 
+    /// What becomes of responses that are written so and read again.
+    pub fn rounding(&self) -> Rounding {
+        Rounding { sample_type: self.sample_type, scale: self.scale, format: self.format }
+    }
+
     pub(super) fn fitting(&self) -> Fitting {
         Fitting { scale: self.scale, misfits: Misfits::default() }
     }
@@ -91,20 +98,21 @@ pub fn continue_writing(file: File, shape: &OutputShape, place: Place) -> Result
 
 enum Target {
     File(File),
+    Pipe(File),
     Stdout(Stdout),
 }
 
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::File(file) => file.write(bytes),
+            Self::File(file) | Self::Pipe(file) => file.write(bytes),
             Self::Stdout(stdout) => stdout.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::File(file) => file.flush(),
+            Self::File(file) | Self::Pipe(file) => file.flush(),
             Self::Stdout(stdout) => stdout.flush(),
         }
     }
@@ -123,6 +131,7 @@ impl Output {
     fn new(sink: Sink) -> Self {
         let target = match sink {
             Sink::File(file) => Target::File(file),
+            Sink::Pipe(file) => Target::Pipe(file),
             Sink::Stdout => Target::Stdout(io::stdout()),
         };
         Self { target: BufWriter::with_capacity(BUFFER, target), written: 0 }

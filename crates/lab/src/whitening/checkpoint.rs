@@ -1,54 +1,77 @@
-//! Saves how far a stream has come: a model file whose notes say where in the input and the output it stands.
+//! Saves how far a stream has come: a model file whose note says where in the input and the output it stands, and by
+//! which bytes both are to be known again.
 
 use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use leukos::{Model, Real};
+use npyz::NpyFile;
 use serde::{Deserialize, Serialize};
 
-use super::Order;
-use crate::data::{fingerprint, write_atomically};
-use crate::recording::{Misfits, Place, Source};
+use super::destination::Earlier;
+use super::{Destination, Order};
+use crate::files::{Prefix, PrefixHash, digest, write_atomically};
+use crate::recording::{Format, Misfits, Place, Source};
 
 /// The note of a model that makes it a checkpoint.
 const NOTE: &str = "checkpoint";
-/// So much of the input is hashed to know it again.
-const HEAD: u64 = 1 << 16;
 
 /// What must not have changed when a stream goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Original {
-    /// The length of the input in bytes, and a hash of its first ones.
+    /// The length of the input in bytes.
     input_length: u64,
-    input_head: u64,
-    /// Hashes of the model file and of the options.
-    model: u64,
-    options: u64,
+    /// Digits of the model file and of the options.
+    model: String,
+    options: String,
+    /// The output, seen from the folder of the checkpoint where it lies within, and its format.
+    output: PathBuf,
+    format: Format,
 }
 
 impl Original {
-    pub fn of(order: &Order, model: &[u8]) -> Result<Self> {
-        let (mut head, mut input_length) = (Vec::new(), 0);
-        if let (Source::File(path), true) = (&order.input, order.checkpoint.is_some()) {
-            let file = File::open(path).with_context(|| order.input.to_string())?;
-            input_length = file.metadata().with_context(|| order.input.to_string())?.len();
-            file.take(HEAD).read_to_end(&mut head).with_context(|| order.input.to_string())?;
-        }
-        let options = fingerprint(order.words().as_bytes());
-        Ok(Self { input_length, input_head: fingerprint(&head), model: fingerprint(model), options })
+    /// None where nothing will be saved.
+    pub fn of(order: &Order, model: &[u8]) -> Result<Option<Self>> {
+        let (Some((checkpoint, _)), Source::File(input), Destination::File(output)) =
+            (&order.checkpoint, &order.input, &order.output)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            input_length: input.metadata().with_context(|| order.input.to_string())?.len(),
+            model: digest(model),
+            options: digest(order.words().as_bytes()),
+            output: seen_from(checkpoint, output).with_context(|| order.output.to_string())?,
+            format: order.format()?,
+        }))
     }
+}
+
+/// A path as seen from the folder of another, so that a folder can be moved as a whole.
+fn seen_from(from: &Path, path: &Path) -> Result<PathBuf> {
+    let folder = |path: &Path| -> Result<PathBuf> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Ok(folder.unwrap_or(Path::new(".")).canonicalize()?)
+    };
+    let path = folder(path)?.join(path.file_name().context("expected the name of a file")?);
+    Ok(path.strip_prefix(folder(from)?).map_or_else(|_| path.clone(), Path::to_owned))
 }
 
 /// How far a stream has come.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Checkpoint {
     pub original: Original,
     /// Where the next row of the input begins.
     pub input: Place,
+    /// The bytes of the input that have been read.
+    pub read: Prefix,
+    /// The name of the partial output, in the folder of the output.
+    pub partial: String,
     /// The bytes of the output that belong to the rows before.
-    pub output: u64,
+    pub written: Prefix,
     /// The row of output that is held where nothing adapts.
     pub held: Vec<f64>,
     /// The label of the last row.
@@ -74,7 +97,8 @@ impl Checkpoint {
             let mut model: Model<T> = Model::from_bytes(&bytes)?;
             let note = model.notes.remove(NOTE);
             let note = note.context("expected a checkpoint or no file, came a model that is none")?;
-            Ok(Some((serde_json::from_str(&note).context("its note cannot be read")?, model)))
+            let old = "its note cannot be read: only the version that wrote a checkpoint can go on from it";
+            Ok(Some((serde_json::from_str(&note).context(old)?, model)))
         };
         read().with_context(|| format!("checkpoint {}", path.display()))
     }
@@ -86,16 +110,29 @@ impl Checkpoint {
         write_atomically(path, &model.to_bytes()?)
     }
 
-    pub fn require_same(&self, now: &Original) -> Result<()> {
-        let Original { input_length, input_head, model, options } = &self.original;
+    /// What the output should have.
+    pub fn earlier(&self) -> Earlier<'_> {
+        let Self { partial, written, input, complete, .. } = self;
+        Earlier { partial, written, rows: input.row, complete: *complete }
+    }
+
+    fn require_same(&self, now: &Original) -> Result<()> {
+        let Original { input_length, model, options, output, format } = &self.original;
         ensure!(
             now.input_length == *input_length,
             "the input has changed: it had {input_length} bytes, and has {}",
             now.input_length
         );
-        ensure!(now.input_head == *input_head, "the input has changed: it does not begin as it did");
         ensure!(now.model == *model, "the model is another one than the stream was begun with");
         ensure!(now.options == *options, "the options are others than the stream was begun with");
+        ensure!(
+            now.output == *output,
+            "the output is another one than the stream was begun with: expected {}, came {}",
+            output.display(),
+            now.output.display()
+        );
+        let came = now.format;
+        ensure!(came == *format, "the format of the output is another one: expected {format}, came {came}");
         Ok(())
     }
 }
@@ -106,11 +143,65 @@ impl Order {
     pub(super) fn saved<T: Real>(&self, original: &Original) -> Result<Option<(Checkpoint, Model<T>)>> {
         let Some((path, _)) = &self.checkpoint else { return Ok(None) };
         let saved = Checkpoint::read(path)?;
+        let name = || format!("checkpoint {}", path.display());
         if let (Some((checkpoint, _)), true) = (&saved, self.resume) {
-            checkpoint.require_same(original).with_context(|| format!("checkpoint {}", path.display()))?;
+            checkpoint.require_same(original).with_context(name)?;
         } else if saved.is_some() {
-            std::fs::remove_file(path).with_context(|| format!("checkpoint {}", path.display()))?;
+            std::fs::remove_file(path).with_context(name)?;
         }
         Ok(saved.filter(|_| self.resume))
+    }
+}
+
+/// Follows the bytes of input and output that checkpoints answer for.
+pub(super) struct Tracks {
+    input: PrefixHash,
+    /// The length of an input whose rows do not lie in it one after another: then all of it is known again.
+    whole: Option<u64>,
+    output: Option<PrefixHash>,
+}
+
+impl Tracks {
+    pub fn new(order: &Order) -> Result<Self> {
+        let Source::File(path) = &order.input else {
+            bail!("expected a file, because a pipe cannot be read again")
+        };
+        let open = || -> Result<Self> {
+            let file = File::open(path)?;
+            let length = file.metadata()?.len();
+            let scattered = match order.options.format_of(&order.input)? {
+                Format::Edf | Format::Bdf => true,
+                Format::Npy => NpyFile::new(File::open(path)?)?.header().order() == npyz::Order::Fortran,
+                Format::Raw | Format::Csv | Format::Tsv => false,
+            };
+            Ok(Self { input: PrefixHash::new(file), whole: scattered.then_some(length), output: None })
+        };
+        open().with_context(|| order.input.to_string())
+    }
+
+    /// The bytes of the input that the rows before this place came from.
+    pub fn read(&mut self, place: Place) -> Result<Prefix> {
+        Ok(self.input.up_to(self.whole.unwrap_or(place.byte))?)
+    }
+
+    /// Checks that the input begins as it did.
+    pub fn require_input(&mut self, saved: &Checkpoint, order: &Order) -> Result<()> {
+        let length = saved.read.length;
+        let found = self.input.up_to(length).with_context(|| order.input.to_string())?;
+        ensure!(
+            found == saved.read,
+            "{}: the input has changed: its first {length} bytes are not those that were read",
+            order.input
+        );
+        Ok(())
+    }
+
+    /// The first bytes of the partial output, so many.
+    pub fn written(&mut self, partial: &Path, length: u64) -> Result<Prefix> {
+        let hash = match &mut self.output {
+            Some(hash) => hash,
+            None => self.output.insert(PrefixHash::new(File::open(partial)?)),
+        };
+        Ok(hash.up_to(length)?)
     }
 }

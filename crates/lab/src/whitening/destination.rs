@@ -1,17 +1,19 @@
-//! Writes an output under a name of its own until it is whole.
+//! Writes an output under a name of its own until it is whole; a pipe takes it as it comes.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::files::{Prefix, PrefixHash, Replacement, is_stream, open_stream};
 use crate::recording::{Misfits, OutputShape, Place, Rows, Sink, Writer, continue_writing, writer};
 
 /// Where an output goes; on the command line `-` is standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// A file.
+    /// A file, or something else that has a name in the file system.
     File(PathBuf),
     /// Standard output.
     Stdout,
@@ -26,49 +28,104 @@ impl fmt::Display for Destination {
     }
 }
 
+/// What an earlier call has written.
+pub(super) struct Earlier<'a> {
+    /// The name of its partial file.
+    pub partial: &'a str,
+    /// The bytes that belong to its rows.
+    pub written: &'a Prefix,
+    pub rows: u64,
+    /// Whether that was all.
+    pub complete: bool,
+}
+
 impl Destination {
-    /// Begins to write.
-    pub(super) fn begin(&self, shape: &OutputShape) -> Result<(Begun, Box<dyn Writer>)> {
-        let Self::File(path) = self else { return Ok((Begun(None), writer(Sink::Stdout, shape)?)) };
-        let partial = partial(path);
-        let begin = || -> Result<(Begun, Box<dyn Writer>)> {
-            let file = File::create(&partial).context("the file cannot be written")?;
-            let begun = Begun(Some(Growing {
-                target: path.clone(),
-                partial: partial.clone(),
-                file: file.try_clone()?,
-            }));
-            match writer(Sink::File(file), shape) {
-                Ok(writer) => Ok((begun, writer)),
-                Err(error) => {
-                    begun.give_up(false);
-                    Err(error)
-                }
-            }
-        };
-        begin().with_context(|| format!("output {}", partial.display()))
+    /// Whether it takes bytes as they come, and can neither be gone back in nor replaced.
+    pub fn is_stream(&self) -> bool {
+        match self {
+            Self::File(path) => is_stream(path).unwrap_or(false),
+            Self::Stdout => true,
+        }
     }
 
-    /// Goes on at a place of an output that was begun before.
-    pub(super) fn go_on(
-        &self,
-        shape: &OutputShape,
-        place: Place,
-        complete: bool,
-    ) -> Result<(Begun, Box<dyn Writer>)> {
-        let Self::File(path) = self else { return self.begin(shape) };
-        let partial = partial(path);
-        let is_whole = || path.metadata().is_ok_and(|file| file.len() == place.byte);
-        if complete && !partial.exists() && is_whole() {
-            return Ok((Begun(None), Box::new(Written(place.byte))));
-        }
-        let go_on = || -> Result<(Begun, Box<dyn Writer>)> {
-            let file = OpenOptions::new().read(true).write(true).open(&partial);
-            let file = file.context("expected what was written before, but the file cannot be opened")?;
-            let growing = Growing { target: path.clone(), partial: partial.clone(), file: file.try_clone()? };
-            Ok((Begun(Some(growing)), continue_writing(file, shape, place)?))
+    /// Begins to write.
+    pub(super) fn begin(&self, shape: &OutputShape) -> Result<(Begun, Box<dyn Writer>)> {
+        let begin = |path: &Path| -> Result<(Begun, Box<dyn Writer>)> {
+            if is_stream(path)? {
+                return Ok((Begun(None), writer(Sink::Pipe(open_stream(path)?), shape)?));
+            }
+            let replacement = Replacement::begin(path).context("the file cannot be written")?;
+            let writer = writer(Sink::File(replacement.file()?), shape)?;
+            Ok((Begun(Some(replacement)), writer))
         };
-        go_on().with_context(|| format!("output {}", partial.display()))
+        match self {
+            Self::File(path) => begin(path).with_context(|| self.to_string()),
+            Self::Stdout => Ok((Begun(None), writer(Sink::Stdout, shape)?)),
+        }
+    }
+
+    /// Goes on with what an earlier call has written.
+    pub(super) fn go_on(&self, shape: &OutputShape, earlier: &Earlier) -> Result<(Begun, Box<dyn Writer>)> {
+        let Self::File(path) = self else { return self.begin(shape) };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let partial = folder.join(earlier.partial);
+        match Replacement::go_on(path, earlier.partial) {
+            Ok(replacement) => {
+                require_prefix(&partial, earlier.written)?;
+                earlier.go_on(replacement, shape).with_context(|| format!("output {}", partial.display()))
+            }
+            Err(error) if is_missing(&error) && path.exists() => {
+                require_prefix(path, earlier.written)
+                    .with_context(|| format!("{} is gone", partial.display()))?;
+                if earlier.complete && path.metadata()?.len() == earlier.written.length {
+                    return Ok((Begun(None), Box::new(Written(earlier.written.length))));
+                }
+                // It was renamed, but the checkpoint that says so did not get to the disk.
+                let copy = earlier.copy(path).with_context(|| self.to_string())?;
+                earlier.go_on(copy, shape).with_context(|| self.to_string())
+            }
+            Err(error) => {
+                let complaint = "expected what was written before, but the file cannot be opened";
+                Err(error.context(complaint).context(format!("output {}", partial.display())))
+            }
+        }
+    }
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Checks that a file begins as it should.
+fn require_prefix(path: &Path, expected: &Prefix) -> Result<()> {
+    let length = expected.length;
+    let require = || -> Result<()> {
+        let found = PrefixHash::new(File::open(path)?).up_to(length)?;
+        if found == *expected {
+            return Ok(());
+        }
+        bail!("the first {length} bytes are not those that were written before");
+    };
+    require().with_context(|| {
+        format!("output {}: expected the {length} bytes that were written before", path.display())
+    })
+}
+
+impl Earlier<'_> {
+    fn go_on(&self, replacement: Replacement, shape: &OutputShape) -> Result<(Begun, Box<dyn Writer>)> {
+        let place = Place { row: self.rows, byte: self.written.length };
+        let writer = continue_writing(replacement.file()?, shape, place)?;
+        Ok((Begun(Some(replacement)), writer))
+    }
+
+    /// What was written, under a new partial name.
+    fn copy(&self, path: &Path) -> Result<Replacement> {
+        let copy = Replacement::begin(path)?;
+        let mut from = io::Read::take(File::open(path)?, self.written.length);
+        let mut to = copy.file()?;
+        io::copy(&mut from, &mut to)?;
+        to.flush()?;
+        Ok(copy)
     }
 }
 
@@ -93,39 +150,23 @@ impl Writer for Written {
     }
 }
 
-/// The name of a file that is not whole yet.
-fn partial(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    name.into()
-}
-
-/// An output that is being written; a pipe needs no care.
-pub(super) struct Begun(Option<Growing>);
-
-struct Growing {
-    target: PathBuf,
-    partial: PathBuf,
-    file: File,
-}
+/// An output that is being written; a pipe, and a file that is whole, need no care.
+pub(super) struct Begun(Option<Replacement>);
 
 impl Begun {
-    /// Waits until everything is on the disk.
-    pub fn sync(&self) -> Result<()> {
-        self.0.as_ref().map_or(Ok(()), |growing| growing.file.sync_data()).context("the disk did not take it")
+    /// Waits until everything is on the disk, and keeps it for a later call.
+    pub fn keep(&mut self) -> Result<()> {
+        let Some(replacement) = &mut self.0 else { return Ok(()) };
+        replacement.sync().and_then(|()| replacement.keep()).context("it cannot be brought to the disk")
+    }
+
+    /// The file as it stands, to be read, and the name it has for now.
+    pub fn partial(&self) -> Option<(&Path, String)> {
+        self.0.as_ref().map(|replacement| (replacement.path(), replacement.name()))
     }
 
     /// Puts what is now whole in its place.
-    pub fn finish(&self) -> Result<()> {
-        let Some(Growing { target, partial, .. }) = &self.0 else { return Ok(()) };
-        fs::rename(partial, target).with_context(|| format!("{} cannot take its place", partial.display()))
-    }
-
-    /// Leaves what cannot be finished, for a later call or for nobody.
-    pub fn give_up(&self, keep: bool) {
-        if let (Some(growing), false) = (&self.0, keep) {
-            // There is nothing more to be done if it will not go.
-            let _ = fs::remove_file(&growing.partial);
-        }
+    pub fn finish(&mut self) -> Result<()> {
+        self.0.take().map_or(Ok(()), Replacement::finish).context("it cannot take its place")
     }
 }

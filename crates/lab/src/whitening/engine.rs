@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use leukos::{BadSamples, FrozenWhitener, Matrix, Model, Real, Whitener};
 
 use super::Order;
+use crate::recording::{OutputShape, Rounding};
 use crate::usage::Usage;
 
 /// Which way, and whether gains move.
@@ -31,10 +32,12 @@ pub(super) struct Engine<T: Real> {
     mode: Mode,
     /// What maps rows where nothing adapts.
     frozen: Option<FrozenWhitener<T>>,
+    /// What becomes of responses in the output, where that is what is learned from.
+    rounding: Option<Rounding>,
 }
 
 impl<T: Real> Engine<T> {
-    pub fn new(mut model: Model<T>, order: &Order) -> Result<Self> {
+    pub fn new(mut model: Model<T>, order: &Order, shape: &OutputShape) -> Result<Self> {
         if let Some(strength) = order.strength {
             model.whitener.set_strength(strength).map_err(|error| Usage(format!("--{error}")))?;
         }
@@ -44,9 +47,10 @@ impl<T: Real> Engine<T> {
         let flattens = |whitener: &Whitener<T>| {
             matches!(whitener.settings().bad_samples, BadSamples::Hold | BadSamples::Zero)
         };
-        if order.mode == Mode::Inverse && model.whitener.whiteners().any(flattens) {
+        let undone = order.mode == Mode::Inverse || order.reversible;
+        if undone && model.whitener.whiteners().any(flattens) {
             bail!(Usage(
-                "--bad-samples: expected mark or error to undo an adapting run, because rows that were held or \
+                "--bad-samples: expected mark or error where an adapting run is or will be undone, because rows that were held or \
                  set to zero cannot be told from others"
                     .into()
             ));
@@ -56,14 +60,21 @@ impl<T: Real> Engine<T> {
             Mode::FrozenInverse => Some(model.whitener.frozen_inverse()?),
             Mode::Adapt | Mode::Inverse => None,
         };
-        Ok(Self { model, mode: order.mode, frozen })
+        let rounding = (order.mode == Mode::Adapt && order.reversible).then(|| shape.rounding());
+        Ok(Self { model, mode: order.mode, frozen, rounding })
     }
 
     pub fn map(&mut self, from: &[T], to: &mut [T]) -> leukos::Result<()> {
-        match (&mut self.frozen, self.mode) {
-            (Some(frozen), _) => frozen.map(from, to),
-            (None, Mode::Inverse | Mode::FrozenInverse) => self.model.whitener.unwhiten(from, to),
-            (None, Mode::Adapt | Mode::Frozen) => self.model.whitener.whiten(from, to),
+        match (&mut self.frozen, self.mode, self.rounding) {
+            (Some(frozen), ..) => frozen.map(from, to),
+            (None, Mode::Inverse | Mode::FrozenInverse, _) => self.model.whitener.unwhiten(from, to),
+            (None, Mode::Adapt | Mode::Frozen, None) => self.model.whitener.whiten(from, to),
+            (None, Mode::Adapt | Mode::Frozen, Some(rounding)) => {
+                let mut write = |row: &mut [T]| {
+                    row.iter_mut().for_each(|r| *r = T::from_f64(rounding.read_again(r.to_f64())));
+                };
+                self.model.whitener.whiten_written(from, to, &mut write)
+            }
         }
     }
 

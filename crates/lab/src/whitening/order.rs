@@ -1,11 +1,12 @@
 //! Says what is to be whitened, how, and where to; and refuses what makes no sense.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 use leukos::BadSamples;
 
-use super::{Destination, Mode};
+use super::{Destination, MATRICES, Mode};
+use crate::files::{Paths, Secured, is_stream};
 use crate::recording::{Format, OutputShape, ReadOptions, Reader, SampleType, Source};
 use crate::usage::Usage;
 
@@ -28,6 +29,8 @@ pub struct Order {
     pub scale: Option<f64>,
     /// Which way, and whether it adapts.
     pub mode: Mode,
+    /// Whether to learn from what is written, so that it can be undone; or to undo such a run.
+    pub reversible: bool,
     /// Another strength than the model's.
     pub strength: Option<f64>,
     /// Another treatment of bad samples than the model's.
@@ -40,6 +43,10 @@ pub struct Order {
     pub export_matrix: Option<PathBuf>,
 }
 
+/// What is said of whole numbers where an adapting run is to be undone.
+pub(super) const CANNOT_BE_UNDONE: &str = "--inverse: expected the responses that the run adapted to, came whole numbers, \
+     which are rounded: an adapting run is undone from float32 or float64 responses, or from whole numbers that \
+     `whiten --reversible` wrote, with `whiten --inverse --reversible` (and their --scale, if they are text)";
 /// Whole numbers leave room for responses of 163 standard deviations at 16 bits; spike sorters use the same scale.
 const INT16_SCALE: f64 = 200.0;
 /// And of 2147 at 32 bits.
@@ -47,44 +54,77 @@ const INT32_SCALE: f64 = 1e6;
 
 impl Order {
     pub(super) fn require_sense(&self) -> Result<()> {
-        let piped = self.input == Source::Stdin || self.output == Destination::Stdout;
+        let piped = !self.input.is_plain_file() || self.output.is_stream();
         if piped && (self.checkpoint.is_some() || self.resume) {
             let flag = if self.resume { "--resume" } else { "--checkpoint" };
-            bail!(Usage(format!("{flag}: expected files, because nothing can be gone back to in a pipe")));
+            bail!(Usage(format!("{flag}: expected plain files, because a pipe cannot be gone back in")));
         }
         if self.resume && self.checkpoint.is_none() {
             bail!(Usage("--resume: expected --checkpoint FILE as well, to go on from".into()));
         }
-        self.require_other_files()
-    }
-
-    /// Nothing that is read may be written over, and no two things into one file.
-    fn require_other_files(&self) -> Result<()> {
-        let mut read = vec![("the model", &self.model)];
-        if let Source::File(input) = &self.input {
-            read.push(("the input", input));
+        if let Some((checkpoint, _)) = &self.checkpoint {
+            let complaint = "--checkpoint: expected a plain file, came a pipe or a device";
+            ensure!(!is_stream(checkpoint)?, Usage(complaint.into()));
         }
-        let out = match &self.output {
-            Destination::File(output) => Some(("--out", output)),
-            Destination::Stdout => None,
-        };
-        let saved = self.checkpoint.as_ref().map(|(path, _)| ("--checkpoint", path));
-        for (flag, path) in out.into_iter().chain(saved) {
-            for (what, other) in &read {
-                ensure!(!is_same(path, other), Usage(format!("{flag}: expected another file than {what}")));
-            }
-        }
-        if let (Some((_, output)), Some((_, checkpoint))) = (out, saved) {
-            let complaint = "--checkpoint: expected another file than --out";
-            ensure!(output != checkpoint && !is_same(output, checkpoint), Usage(complaint.into()));
+        if self.reversible && matches!(self.mode, Mode::Frozen | Mode::FrozenInverse) {
+            let complaint = "--reversible: expected without --frozen, which can be undone as it is";
+            bail!(Usage(complaint.into()));
         }
         Ok(())
     }
 
+    /// Everything that is read and written.
+    pub(super) fn paths(&self) -> Paths {
+        let mut paths = Paths::default();
+        paths.read("the model", &self.model).read_source("the input", &self.input);
+        match &self.output {
+            Destination::File(path) => paths.write("--out", path),
+            Destination::Stdout => paths.write_stdout(),
+        };
+        if let Some((path, _)) = &self.checkpoint {
+            paths.write("--checkpoint", path);
+        }
+        if let Some(folder) = &self.export_matrix {
+            MATRICES.iter().for_each(|name| _ = paths.write("--export-matrix", folder.join(name)));
+        }
+        paths
+    }
+
+    /// Removes what dead processes have left, but for the partial file that this call goes on with.
+    pub(super) fn remove_orphans(&self, secured: &Secured, partial: Option<&str>) {
+        if let Destination::File(path) = &self.output {
+            secured.remove_orphans(path, partial);
+        }
+        if let Some((path, _)) = &self.checkpoint {
+            secured.remove_orphans(path, None);
+        }
+        if let Some(folder) = &self.export_matrix {
+            MATRICES.iter().for_each(|name| secured.remove_orphans(&folder.join(name), None));
+        }
+    }
+
+    /// Refuses to undo an adapting run from numbers that it did not learn from.
+    pub(super) fn require_undoable(&self, sample_type: SampleType) -> Result<()> {
+        let whole = matches!(sample_type, SampleType::Int16 | SampleType::Int32);
+        if self.mode == Mode::Inverse && whole && !self.reversible {
+            bail!(Usage(CANNOT_BE_UNDONE.into()));
+        }
+        Ok(())
+    }
+
+    /// Whether the input may hold whole numbers without saying so, as text does, where that would matter.
+    pub(super) fn suspects_whole(&self) -> Result<bool> {
+        let text = matches!(self.options.format_of(&self.input)?, Format::Csv | Format::Tsv);
+        let undoes_exact = self.mode == Mode::Inverse && !self.reversible;
+        Ok(text && undoes_exact)
+    }
+
     /// What a later call must have in common with this one to go on with its output.
     pub(super) fn words(&self) -> String {
-        let Self { options, out_format, out_type, scale, mode, strength, bad_samples, .. } = self;
-        format!("{options:?} {out_format:?} {out_type:?} {scale:?} {mode:?} {strength:?} {bad_samples:?}")
+        let Self { options, out_format, out_type, scale, mode, reversible, strength, bad_samples, .. } = self;
+        format!(
+            "{options:?} {out_format:?} {out_type:?} {scale:?} {mode:?} {reversible} {strength:?} {bad_samples:?}"
+        )
     }
 
     pub(super) fn scale(&self, sample_type: SampleType) -> f64 {
@@ -95,15 +135,20 @@ impl Order {
         })
     }
 
-    pub(super) fn shape(&self, reader: &dyn Reader, names: Option<Vec<String>>) -> Result<OutputShape> {
-        let layout = reader.layout();
-        let format = match (self.out_format, &self.output, &self.input) {
-            (Some(format), ..) => format,
-            (None, Destination::File(path), _) => {
+    /// The format of the output.
+    pub(super) fn format(&self) -> Result<Format> {
+        Ok(match (self.out_format, &self.output) {
+            (Some(format), _) => format,
+            (None, Destination::File(path)) => {
                 Format::of_name(path).map_err(|error| as_out_format(&error))?
             }
-            (None, Destination::Stdout, _) => self.options.format_of(&self.input)?,
-        };
+            (None, Destination::Stdout) => self.options.format_of(&self.input)?,
+        })
+    }
+
+    pub(super) fn shape(&self, reader: &dyn Reader, names: Option<Vec<String>>) -> Result<OutputShape> {
+        let layout = reader.layout();
+        let format = self.format()?;
         let sample_type = self.out_type.unwrap_or(layout.sample_type);
         let label = self.options.label.as_ref().map(|label| match label.parse::<usize>() {
             Ok(_) => "label".to_owned(),
@@ -119,10 +164,6 @@ impl Order {
             scale: if self.mode.is_inverse() { 1.0 } else { self.scale(sample_type) },
         })
     }
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 fn as_out_format(error: &Usage) -> Usage {

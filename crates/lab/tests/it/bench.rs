@@ -42,6 +42,16 @@ impl Bench {
         path
     }
 
+    /// The names of all files in it, hidden ones too, in order.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.path()).expect("a temporary directory");
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<String> =
+            entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The tiny spec of a figure, on disk.
     pub fn tiny(&self, figure: &str) -> PathBuf {
         self.write(&format!("{figure}.toml"), tiny(figure).to_string())

@@ -52,5 +52,5 @@ fn files_that_cannot_be_read_or_written_are_failures() {
     bench.write("out", "a file where a directory should be");
     let output = bench.reproduce("synthetic", &[]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("out/runs"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("out/results.json"), "{}", stderr(&output));
 }

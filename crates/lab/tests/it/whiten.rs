@@ -186,6 +186,7 @@ fn a_recording_comes_back_from_its_responses() {
     // Whole responses come back from their scale, to what rounding leaves of them.
     write_recording(&bench.path("in.raw"), SampleType::Int32, &plain(values.clone()), None);
     let raw = ["--channels", "3", "--dtype", "int32"];
+    let raw = [&raw[..], &["--reversible"]].concat();
     whitened(&bench, &bench.path("in.raw"), "white.raw", &raw);
     whitened(&bench, &bench.path("white.raw"), "back.raw", &[&raw[..], &["--inverse"]].concat());
     assert_same_bits(&read_recording(&bench.path("back.raw"), SampleType::Int32), &values);
@@ -335,13 +336,13 @@ fn wrong_usage_is_told_from_bad_data() {
             Path::new("-"),
             "out.csv",
             &["--format", "csv", "--checkpoint", &state],
-            "--checkpoint: expected files",
+            "--checkpoint: expected plain files",
         ),
         (
             Path::new("-"),
             "out.csv",
             &["--format", "csv", "--checkpoint", &state, "--resume"],
-            "--resume: expected files",
+            "--resume: expected plain files",
         ),
         (Path::new("-"), "out.csv", &[], "--format"),
     ] {

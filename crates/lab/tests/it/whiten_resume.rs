@@ -40,8 +40,11 @@ impl Job {
         self.path(&self.out)
     }
 
-    fn partial(&self) -> PathBuf {
-        self.path(&format!("{}.partial", self.out))
+    /// The output as far as it has come, under its hidden name.
+    fn partial(&self) -> Option<PathBuf> {
+        let (beginning, ending) = (format!(".{}.", self.out), ".partial");
+        let mut names = self.bench.names().into_iter();
+        names.find(|name| name.starts_with(&beginning) && name.ends_with(ending)).map(|name| self.path(&name))
     }
 
     fn call(&self, out: &Path) -> Command {
@@ -112,7 +115,9 @@ fn killed_again_and_again(job: &Job, kills: usize) {
     let output = job.resume();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(fs::read(job.output()).unwrap() == whole);
-    assert!(!job.partial().exists());
+    assert!(job.partial().is_none());
+    let left = job.bench.names();
+    assert!(!left.iter().any(|name| name.starts_with('.')), "{left:?}");
 }
 
 #[test]
@@ -128,14 +133,20 @@ fn a_checkpoint_that_was_not_finished_is_not_looked_at() {
     let mut child = job.started();
     child.kill().unwrap();
     child.wait().unwrap();
-    fs::write(job.path(".state.partial"), "half of a checkpo").unwrap();
+    fs::write(job.path(".state.0123456789ab.partial"), "half of a checkpo").unwrap();
+    fs::write(job.path(".out.npy.0123456789ab.partial"), "of another run that was killed").unwrap();
     // More of the output than the checkpoint knows of.
-    let mut partial = fs::read(job.partial()).unwrap();
-    partial.extend([7; 1000]);
-    fs::write(job.partial(), partial).unwrap();
+    let named = String::from_utf8_lossy(&fs::read(job.path("state")).unwrap()).into_owned();
+    let own = |name: &String| name.starts_with(".out.npy.") && named.contains(name.as_str());
+    let partial = job.path(&job.bench.names().into_iter().find(own).unwrap());
+    let mut bytes = fs::read(&partial).unwrap();
+    bytes.extend([7; 1000]);
+    fs::write(&partial, bytes).unwrap();
     let output = job.resume();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(fs::read(job.output()).unwrap() == job.whole());
+    let left = job.bench.names();
+    assert!(!left.iter().any(|name| name.starts_with('.')), "orphans are removed: {left:?}");
 }
 
 #[test]
@@ -147,7 +158,7 @@ fn ctrl_c_saves_the_state_and_says_how_to_go_on() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stderr(&output).contains("--resume goes on from"), "{}", stderr(&output));
-    assert!(!job.output().exists() && job.partial().exists());
+    assert!(!job.output().exists() && job.partial().is_some());
     let output = job.resume();
     assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
     assert!(fs::read(job.output()).unwrap() == job.whole());
@@ -158,14 +169,14 @@ fn ctrl_c_saves_the_state_and_says_how_to_go_on() {
 fn ctrl_c_without_a_checkpoint_leaves_nothing() {
     let job = Job::new(400_000, "in.npy", "out.npy", &[]);
     let (child, begin) = (job.call(&job.output()).stderr(Stdio::piped()).spawn().unwrap(), Instant::now());
-    while !job.partial().exists() {
+    while job.partial().is_none() {
         assert!(begin.elapsed() < Duration::from_secs(60), "nothing was written");
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(!job.output().exists() && !job.partial().exists());
+    assert!(!job.output().exists() && job.partial().is_none());
 }
 
 /// A stream that was killed after a checkpoint.
@@ -182,7 +193,7 @@ fn assert_refused(job: &Job, problem: &str) {
     let output = job.resume();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains(problem), "{}", stderr(&output));
-    assert!(job.partial().exists(), "what was written is kept");
+    assert!(job.partial().is_some(), "what was written is kept");
 }
 
 #[test]
@@ -195,7 +206,7 @@ fn what_has_changed_is_refused_by_name() {
     let mut other = bytes.clone();
     other[200] ^= 1;
     fs::write(&job.input, &other).unwrap();
-    assert_refused(&job, "the input has changed: it does not begin as it did");
+    assert_refused(&job, "the input has changed: its first");
     // Twelve bytes are a row; the header must promise what is there.
     write_recording(
         &job.input,
@@ -223,12 +234,19 @@ fn what_has_changed_is_refused_by_name() {
 #[test]
 fn output_that_is_gone_is_missed() {
     let job = killed();
-    fs::write(job.partial(), "short").unwrap();
+    let partial = job.partial().unwrap();
+    let bytes = fs::read(&partial).unwrap();
+    fs::write(&partial, "short").unwrap();
     assert_refused(&job, "bytes that were written before");
-    fs::remove_file(job.partial()).unwrap();
+    // Foreign bytes, as many as there were.
+    let mut foreign = bytes.clone();
+    foreign[300] ^= 1;
+    fs::write(&partial, &foreign).unwrap();
+    assert_refused(&job, "bytes are not those that were written before");
+    fs::remove_file(&partial).unwrap();
     let output = job.resume();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("out.npy.partial"), "{}", stderr(&output));
+    assert!(stderr(&output).contains(".out.npy."), "{}", stderr(&output));
 }
 
 #[test]
@@ -240,13 +258,85 @@ fn a_stream_that_is_done_stays_done() {
     assert!(job.resume().status.success());
     assert!(fs::read(job.output()).unwrap() == whole && fs::read(job.path("state")).unwrap() == state);
     // Killed between the last checkpoint and the renaming.
-    fs::rename(job.output(), job.partial()).unwrap();
+    let state_text = String::from_utf8_lossy(&state).into_owned();
+    let name = state_text.find(".out.npy.").map(|at| &state_text[at..at + ".out.npy.".len() + 20]).unwrap();
+    fs::rename(job.output(), job.path(name)).unwrap();
     assert!(job.resume().status.success());
-    assert!(fs::read(job.output()).unwrap() == whole && !job.partial().exists());
+    assert!(fs::read(job.output()).unwrap() == whole && job.partial().is_none());
     // Another file in its place is not touched.
     fs::write(job.output(), "precious").unwrap();
-    assert_eq!(job.resume().status.code(), Some(1));
+    let output = job.resume();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("out.npy"), "{}", stderr(&output));
     assert_eq!(fs::read(job.output()).unwrap(), b"precious");
+}
+
+#[test]
+fn an_output_that_was_renamed_before_its_last_checkpoint_was_saved_is_gone_on_with() {
+    let job = killed();
+    let state = fs::read(job.path("state")).unwrap();
+    assert!(job.resume().status.success());
+    let whole = fs::read(job.output()).unwrap();
+    // The output got to the disk, the checkpoint that says so did not.
+    fs::write(job.path("state"), state).unwrap();
+    let output = job.resume();
+    assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
+    assert!(fs::read(job.output()).unwrap() == whole && whole == job.whole());
+}
+
+#[test]
+fn a_checkpoint_belongs_to_its_output_and_format_and_moves_with_its_folder() {
+    let mut job = killed();
+    job.out = "other.npy".into();
+    let output = job.resume();
+    assert_eq!(output.status.code(), Some(1));
+    let complaint =
+        "the output is another one than the stream was begun with: expected out.npy, came other.npy";
+    assert!(stderr(&output).contains(complaint), "{}", stderr(&output));
+    assert!(!job.output().exists());
+    job.out = "out.npy".into();
+    let whole = job.whole();
+    let moved = job.path("moved");
+    fs::create_dir(&moved).unwrap();
+    for name in job.bench.names().iter().filter(|name| *name != "moved" && !name.starts_with("whole")) {
+        fs::rename(job.path(name), moved.join(name)).unwrap();
+    }
+    job.out = "moved/out.npy".into();
+    job.input = moved.join("in.npy");
+    let mut call = leukos();
+    call.arg("whiten").arg(moved.join("model.safetensors")).arg(&job.input).arg("--out").arg(job.output());
+    call.arg("--checkpoint").arg(moved.join("state")).args(["--every", "3000", "--resume"]);
+    let output = call.output().unwrap();
+    assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
+    assert!(fs::read(job.output()).unwrap() == whole);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_input_that_cannot_be_read_again_has_no_checkpoint() {
+    let job = Job::new(1000, "in.npy", "out.npy", &[]);
+    let fifo = job.path("fifo.npy");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut call = leukos();
+    call.arg("whiten").arg(job.path("model.safetensors")).arg(&fifo).arg("--out").arg(job.output());
+    let output = call.arg("--checkpoint").arg(job.path("state")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--checkpoint: expected plain files"), "{}", stderr(&output));
+}
+
+#[test]
+fn two_processes_do_not_write_one_output() {
+    let job = Job::new(400_000, "in.npy", "out.npy", &[]);
+    let mut first = job.started();
+    let output = job.resume();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("another process of leukos is writing it"), "{}", stderr(&output));
+    let mut other = job.call(&job.path("other.npy"));
+    let output = other.arg("--checkpoint").arg(job.path("state")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--checkpoint"), "{}", stderr(&output));
+    assert!(first.wait().unwrap().success());
+    assert!(fs::read(job.output()).unwrap() == job.whole());
 }
 
 #[test]

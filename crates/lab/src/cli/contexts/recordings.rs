@@ -3,8 +3,9 @@
 use anyhow::{Result, bail};
 
 use super::Contexts;
+use crate::cli::interruption::stop_or_say;
 use crate::cli::progress::Shown;
-use crate::cli::{End, stop_on_interrupt};
+use crate::cli::{End, NOTHING_WRITTEN};
 use crate::contexts::{Division, Filter, Made, Reason, Recordings, Scaling, Sums, left_out};
 use crate::experiment::Outlook;
 use crate::recording::Source;
@@ -14,6 +15,10 @@ impl Contexts {
     pub(super) fn of_recording(&self) -> Result<End> {
         let source: Source =
             if self.source.as_os_str() == "-" { Source::Stdin } else { Source::File(self.source.clone()) };
+        let mut paths = self.written();
+        paths.read_source("the recording", &source);
+        paths.write_along("the table of --out", self.out.with_extension("csv"));
+        let _secured = paths.secure()?;
         let recordings = Recordings::open(&[source], &self.reading.options())?;
         let (channels, sample_rate) = (recordings.layout.channels, recordings.layout.sample_rate);
         let division = self.segments.division(&self.reading, sample_rate)?;
@@ -21,10 +26,10 @@ impl Contexts {
             let complaint = "--label or --segment: expected for a recording, to divide it into contexts";
             return Err(Usage(complaint.into()).into());
         }
-        let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
+        let (stop, outlook) = (stop_or_say(NOTHING_WRITTEN), Shown::new(self.quiet));
         let mut sums = Sums::new(channels, division, None);
-        if !recordings.read_into(&mut sums, &outlook, &stop)? {
-            outlook.say("interrupted: nothing was written");
+        if !recordings.read_into(&mut sums, &outlook, stop)? {
+            outlook.say(NOTHING_WRITTEN);
             return Ok(End::Interrupted);
         }
         let (bad, unlabelled) = (sums.bad, sums.unlabelled);
