@@ -261,10 +261,10 @@ impl<'a, T: Real> Stream<'a, T> {
     }
 
     fn all_misfits(&self) -> Misfits {
-        let own = self.writer.misfits();
+        let all = [self.misfits, self.engine.misfits(), self.writer.misfits()];
         Misfits {
-            clipped: self.misfits.clipped + own.clipped,
-            not_numbers: self.misfits.not_numbers + own.not_numbers,
+            clipped: all.iter().map(|misfits| misfits.clipped).sum(),
+            not_numbers: all.iter().map(|misfits| misfits.not_numbers).sum(),
         }
     }
 

@@ -40,19 +40,22 @@ impl Fitting {
     }
 }
 
-/// What becomes of a response that is written and read again.
-#[derive(Clone, Copy, Debug)]
+/// What becomes of responses that are written and read again.
 pub struct Rounding {
-    pub(super) sample_type: SampleType,
-    pub(super) scale: f64,
-    pub(super) format: Format,
+    fitting: Fitting,
+    sample_type: SampleType,
+    format: Format,
 }
 
 impl Rounding {
+    pub(super) fn new(fitting: Fitting, sample_type: SampleType, format: Format) -> Self {
+        Self { fitting, sample_type, format }
+    }
+
     /// The response that a reader of the output will have, who divides whole numbers by their scale.
-    pub fn read_again(self, response: f64) -> f64 {
-        let mut fitting = Fitting { scale: self.scale, misfits: Misfits::default() };
-        let unit = 1.0 / self.scale;
+    pub fn read_again(&mut self, response: f64) -> f64 {
+        let fitting = &mut self.fitting;
+        let unit = 1.0 / fitting.scale;
         match self.sample_type {
             SampleType::Int16 => f64::from(fitting.int16(response)) * unit,
             SampleType::Int32 => f64::from(fitting.int32(response)) * unit,
@@ -63,5 +66,10 @@ impl Rounding {
             SampleType::Float32 => fitting.float32(response).into(),
             SampleType::Float64 => response,
         }
+    }
+
+    /// How many responses did not fit.
+    pub fn misfits(&self) -> Misfits {
+        self.fitting.misfits
     }
 }

@@ -59,7 +59,7 @@ impl OutputShape {
 
     /// What becomes of responses that are written so and read again.
     pub fn rounding(&self) -> Rounding {
-        Rounding { sample_type: self.sample_type, scale: self.scale, format: self.format }
+        Rounding::new(self.fitting(), self.sample_type, self.format)
     }
 
     pub(super) fn fitting(&self) -> Fitting {

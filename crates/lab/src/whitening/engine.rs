@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use leukos::{BadSamples, FrozenWhitener, Matrix, Model, Real, Whitener};
 
 use super::Order;
-use crate::recording::{OutputShape, Rounding};
+use crate::recording::{Misfits, OutputShape, Rounding};
 use crate::usage::Usage;
 
 /// Which way, and whether gains move.
@@ -65,7 +65,7 @@ impl<T: Real> Engine<T> {
     }
 
     pub fn map(&mut self, from: &[T], to: &mut [T]) -> leukos::Result<()> {
-        match (&mut self.frozen, self.mode, self.rounding) {
+        match (&mut self.frozen, self.mode, &mut self.rounding) {
             (Some(frozen), ..) => frozen.map(from, to),
             (None, Mode::Inverse | Mode::FrozenInverse, _) => self.model.whitener.unwhiten(from, to),
             (None, Mode::Adapt | Mode::Frozen, None) => self.model.whitener.whiten(from, to),
@@ -106,6 +106,11 @@ impl<T: Real> Engine<T> {
     pub fn bad(&self) -> u64 {
         let counted = || self.model.whitener.whiteners().map(|whitener| whitener.samples().bad).max();
         self.frozen.as_ref().map_or_else(|| counted().unwrap_or(0), FrozenWhitener::bad)
+    }
+
+    /// Numbers that did not fit into the output and were learned from as they were written.
+    pub fn misfits(&self) -> Misfits {
+        self.rounding.as_ref().map_or_else(Misfits::default, Rounding::misfits)
     }
 
     /// How things stand, in a few words.

@@ -1,12 +1,14 @@
 //! Tests the laboratory as its users meet it: the program, its files and its exit codes.
 
 mod bench;
+mod collisions;
 mod contexts;
 mod figures;
 mod fit;
 mod hostile_images;
 mod inspect;
 mod interruption;
+mod outputs;
 mod photographs;
 mod recordings;
 mod recordings_edf;
@@ -19,3 +21,4 @@ mod stacks;
 mod usage;
 mod whiten;
 mod whiten_resume;
+mod whiten_reversible;

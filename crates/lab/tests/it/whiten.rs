@@ -57,7 +57,7 @@ pub fn write_recording(path: &Path, sample_type: SampleType, rows: &Rows, names:
     writer.finish().unwrap();
 }
 
-fn read_recording(path: &Path, sample_type: SampleType) -> Vec<f64> {
+pub fn read_recording(path: &Path, sample_type: SampleType) -> Vec<f64> {
     let raw = Format::of_name(path).unwrap() == Format::Raw;
     let options = ReadOptions {
         channels: raw.then_some(CHANNELS),
@@ -76,7 +76,7 @@ fn plain(values: Vec<f64>) -> Rows {
 }
 
 /// `leukos whiten MODEL INPUT --out OUTPUT` and more.
-fn whiten(bench: &Bench, input: &Path, out: &str, more: &[&str]) -> Output {
+pub fn whiten(bench: &Bench, input: &Path, out: &str, more: &[&str]) -> Output {
     let model = bench.path("model.safetensors");
     leukos()
         .arg("whiten")
@@ -89,7 +89,7 @@ fn whiten(bench: &Bench, input: &Path, out: &str, more: &[&str]) -> Output {
         .unwrap()
 }
 
-fn whitened(bench: &Bench, input: &Path, out: &str, more: &[&str]) -> Output {
+pub fn whitened(bench: &Bench, input: &Path, out: &str, more: &[&str]) -> Output {
     let output = whiten(bench, input, out, more);
     assert!(output.status.success(), "{}", stderr(&output));
     output
