@@ -65,6 +65,8 @@ class Trace:
     began: dict
     returncode: int
     stderr: str
+    # Where the files of the folder were read.
+    reads: list = field(default_factory=list)
     # How many calls of each name there were.
     counts: Counter = field(default_factory=Counter)
 
@@ -92,7 +94,7 @@ def record(command, folder):
     reading = Reading(os.path.realpath(folder), dict(began), sizes)
     for thread, name, arguments, result in calls(lines):
         reading.take(thread, name, arguments, result)
-    return Trace(reading.steps, began, outcome.returncode, outcome.stderr, reading.counts)
+    return Trace(reading.steps, began, outcome.returncode, outcome.stderr, reading.reads, reading.counts)
 
 
 def calls(lines):
@@ -132,7 +134,7 @@ class Reading:
 
     def __init__(self, folder, names, sizes):
         self.folder, self.names, self.sizes, self.files = folder, names, sizes, len(names)
-        self.descriptors, self.steps = {}, []
+        self.descriptors, self.steps, self.reads = {}, [], []
         self.counts, self.by_thread = Counter(), Counter()
 
     def inside(self, path, base="AT_FDCWD"):
@@ -155,9 +157,10 @@ class Reading:
         known = len(self.steps)
         if result >= 0:
             getattr(self, "call_" + name, self.refuse)(arguments, result, name)
-        for i in range(known, len(self.steps)):
-            made = {"call": name, "thread": thread, "nth": self.by_thread[thread, name]}
-            self.steps[i] = replace(self.steps[i], **made)
+        made = {"call": name, "thread": thread, "nth": self.by_thread[thread, name]}
+        self.steps[known:] = [replace(step, **made) for step in self.steps[known:]]
+        if "read" in name and result >= 0 and (opened := self.of(arguments)):
+            self.reads.append(Step("read", self.name_of(opened), opened.file, **made))
 
     def refuse(self, arguments, result, name):
         """A call that matters only when it is about the folder."""
