@@ -139,7 +139,7 @@ class Bench:
             return ("-e", f"trace={step.call}", "-e", f"inject={step.call}:error={error}:when={step.nth}")
         own = [other for other in self.trace.steps if (other.call, other.name) == (step.call, step.name)]
         nth = 1 + [other for other in own if other.thread != first].index(step)
-        which = ("-P", str(self.folder / step.name), "-e", f"trace={step.call}")
+        which = ("-P", step.name, "-P", str(self.folder / step.name), "-e", f"trace={step.call}")
         return (*which, "-e", f"inject={step.call}:error={error}:when={nth}")
 
     def fail(self, words):
@@ -148,7 +148,7 @@ class Bench:
         with tempfile.NamedTemporaryFile() as log:
             strace = ["strace", "-f", "-o", log.name, *words]
             outcome = call([*strace, *self.job.command], self.folder, timeout=120)
-            injected = re.findall(r"(\w+\(\w+).*\(INJECTED\)", Path(log.name).read_text(errors="replace"))
+            injected = re.findall(r"(\w+\(\w*).*\(INJECTED\)", Path(log.name).read_text(errors="replace"))
         # A message that could not be said is another matter, see `full_streams`.
         return outcome if injected and "write(2" not in injected else None
 
@@ -220,7 +220,7 @@ def look(job, folder, arguments):
         try:
             outcome = bench.fail(words)
             if outcome is None:
-                counts["call not made", "same bytes"] += 1
+                counts["not reached", ""] += 1
             else:
                 note(kind, bench.after(bench.verdict(outcome)), how)
         except subprocess.TimeoutExpired:
@@ -364,6 +364,8 @@ def main():
         for job, future in zip(made, work):
             counts, failures = future.result()
             failed += failures
+            if missed := counts.pop(("not reached", ""), 0):
+                print(f"{job.name:40} {'not reached':16} {missed:>5}")
             for kind in dict.fromkeys(kind for kind, _ in counts):
                 print(row(job.name, kind, {end: counts[kind, end] for end in ["same bytes", "refused", "failed"]}))
             for (_, end), count in counts.items():
