@@ -73,7 +73,7 @@ pub fn run() -> ExitCode {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            progress::say_line(format_args!("error: {error:#}"));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

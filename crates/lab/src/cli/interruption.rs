@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::progress::say_line;
 use crate::files::abandon;
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -40,7 +41,7 @@ fn leave() -> ! {
     abandon();
     let words = PARTING_WORDS.lock().unwrap_or_else(PoisonError::into_inner);
     if !words.is_empty() {
-        eprintln!("{words}");
+        say_line(&*words);
     }
     std::process::exit(130)
 }

@@ -1,6 +1,7 @@
 //! Shows how far the work has come: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet.
 
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,6 +10,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::experiment::Outlook;
 use crate::recording::Source;
+
+/// Says something on standard error. Whoever has closed it, or has no room left where it goes, gets the work done all
+/// the same.
+pub fn say_line(words: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{words}");
+}
 
 /// How often plain lines are printed.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -91,8 +98,8 @@ impl Outlook for Shown {
 
     fn say(&self, message: &str) {
         match self {
-            Self::Bar(bar) => bar.suspend(|| eprintln!("{message}")),
-            Self::Lines(_) => eprintln!("{message}"),
+            Self::Bar(bar) => bar.suspend(|| say_line(message)),
+            Self::Lines(_) => say_line(message),
             Self::Nothing => {}
         }
     }
@@ -122,11 +129,12 @@ impl Lines {
         self.last = Instant::now();
         let seconds = self.start.elapsed().as_secs_f64();
         if self.total == 0 {
-            eprintln!("{figure}, after {seconds:.0} s");
+            say_line(format_args!("{figure}, after {seconds:.0} s"));
             return;
         }
         let share = self.done as f64 / self.total as f64;
         let left = seconds * (1.0 - share) / share;
-        eprintln!("{:3.0} % after {seconds:.0} s, about {left:.0} s left ({figure})", 100.0 * share);
+        let percent = 100.0 * share;
+        say_line(format_args!("{percent:3.0} % after {seconds:.0} s, about {left:.0} s left ({figure})"));
     }
 }
