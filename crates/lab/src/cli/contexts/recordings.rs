@@ -22,7 +22,7 @@ impl Contexts {
             return Err(Usage(complaint.into()).into());
         }
         let (stop, outlook) = (stop_on_interrupt()?, Shown::new(self.quiet));
-        let mut sums = Sums::new(channels, division, None);
+        let mut sums = Sums::new(channels, division, None)?;
         if !recordings.read_into(&mut sums, &outlook, &stop)? {
             outlook.say("interrupted: nothing was written");
             return Ok(End::Interrupted);
