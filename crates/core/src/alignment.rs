@@ -6,6 +6,7 @@ use crate::kernels::inner;
 use crate::linalg::product;
 use crate::matrix::Matrix;
 use crate::metrics::{frobenius, largest};
+use crate::size::{require_matrix, require_memory};
 
 /// The columns of `columns`, permuted and flipped so that they are nearest to those of `reference`, and the
 /// distance in the Frobenius norm that is left.
@@ -56,6 +57,7 @@ pub fn basis_match(columns: &Matrix, reference: &Matrix) -> Result<f64> {
             return Err(Error::shape(argument, "at least one column", "none"));
         }
     }
+    require_overlaps(columns, reference)?;
     let (fewer, more) =
         if columns.columns() <= reference.columns() { (columns, reference) } else { (reference, columns) };
     let overlaps = overlaps(&unit_columns(more), &unit_columns(fewer));
@@ -66,7 +68,16 @@ pub fn basis_match(columns: &Matrix, reference: &Matrix) -> Result<f64> {
 fn require_comparable(columns: &Matrix, reference: &Matrix) -> Result<()> {
     columns.require_shape("columns", reference.rows(), reference.columns())?;
     columns.require_finite("columns")?;
-    reference.require_finite("reference")
+    reference.require_finite("reference")?;
+    require_overlaps(columns, reference)
+}
+
+/// Checks that there is room for the products of all columns with all others.
+fn require_overlaps(columns: &Matrix, reference: &Matrix) -> Result<()> {
+    require_matrix("columns", columns.columns(), reference.columns())?;
+    let overlaps = columns.columns() * reference.columns();
+    let copies = columns.as_slice().len() + reference.as_slice().len();
+    require_memory("columns", overlaps.saturating_mul(3).saturating_add(copies.saturating_mul(3)))
 }
 
 fn align_checked(columns: &Matrix, reference: &Matrix) -> (Matrix, f64) {

@@ -9,6 +9,7 @@ use crate::gains::require_leak;
 use crate::matrix::Matrix;
 use crate::real::Real;
 use crate::responses::{Equilibrium, Solver};
+use crate::size::require_circuit;
 
 /// The synapses between primary neurons and interneurons.
 ///
@@ -105,8 +106,10 @@ impl<T: Real> Circuit<T> {
     /// eigenvalues with positive real part when untied. The multipliers start at 0.
     ///
     /// # Errors
-    /// When there are not K gains, a number is not finite, the leak is negative, or M is not valid.
+    /// When there are not K gains, a number is not finite, the leak is negative, M is not valid, or the circuit is too
+    /// large for the memory.
     pub fn new(synapses: Synapses<T>, gains: Vec<T>, leak: T) -> Result<Self> {
+        require_circuit(synapses.neurons(), synapses.interneurons())?;
         let multipliers = vec![T::ZERO; synapses.interneurons()];
         let circuit = Self { synapses, gains, multipliers, leak };
         circuit.require_sound()?;
@@ -201,6 +204,7 @@ impl<T: Real> Circuit<T> {
     /// # Errors
     /// When M is not valid (a run may leave such a circuit only behind an error), or so small that M⁻¹ runs over.
     pub fn whitening_matrix(&self) -> Result<Matrix<T>> {
+        require_circuit(self.neurons(), self.interneurons())?;
         let mut factor = Factor::new(&self.synapses);
         factor.update(self.parts()).map_err(|test| self.invalid(test))?;
         let mut inverse = Matrix::zeros(self.neurons(), self.neurons());
@@ -225,6 +229,7 @@ impl<T: Real> Circuit<T> {
     /// # Errors
     /// When the solver has a parameter out of range or does not fit the circuit.
     pub fn responder(&self, solver: &Solver<T>) -> Result<Responder<'_, T>> {
+        require_circuit(self.neurons(), self.interneurons())?;
         Ok(Responder { circuit: self, equilibrium: Equilibrium::new(self, solver)? })
     }
 

@@ -6,6 +6,7 @@ use crate::circuit::require_rows;
 use crate::error::{Error, Result};
 use crate::moments::{BLOCK, Moments};
 use crate::real::Real;
+use crate::size::{out_of_memory, require_moments};
 
 /// [`Moments`] of rows that come bit by bit: to the last bit those of one call with all of them.
 ///
@@ -27,7 +28,7 @@ pub struct RunningMoments {
 }
 
 impl RunningMoments {
-    /// Of no samples of so many channels yet.
+    /// Of no samples of so many channels yet; see [`Moments::new`].
     pub fn new(channels: usize) -> Self {
         Self { moments: Moments::new(channels), waiting: Vec::new() }
     }
@@ -52,7 +53,7 @@ impl RunningMoments {
     /// Takes in rows of samples.
     ///
     /// # Errors
-    /// When `samples` is not a whole number of rows.
+    /// When `samples` is not a whole number of rows, or there is no memory for the moments of a block.
     pub fn update<T: Real>(&mut self, samples: &[T]) -> Result<()> {
         let channels = self.moments.channels();
         if channels == 0 {
@@ -63,6 +64,7 @@ impl RunningMoments {
         let mut rest = samples;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(block - self.waiting.len()));
+            self.waiting.try_reserve(now.len()).map_err(|_| out_of_memory("samples", block))?;
             self.waiting.extend(now.iter().map(|s| s.to_f64()));
             if self.waiting.len() == block {
                 self.moments.update(&self.waiting)?;
@@ -137,14 +139,22 @@ impl ContextMoments {
     /// Takes in rows of samples of one context.
     ///
     /// # Errors
-    /// When `samples` is not a whole number of rows.
+    /// When `samples` is not a whole number of rows, or there are too many channels, or contexts, for the memory.
     pub fn update<T: Real>(&mut self, context: &str, samples: &[T]) -> Result<()> {
-        let place = self.places.get(context).copied().unwrap_or_else(|| {
-            self.places.insert(context.to_owned(), self.contexts.len());
-            self.contexts.push((context.to_owned(), RunningMoments::new(self.channels)));
-            self.contexts.len() - 1
-        });
+        let place = match self.places.get(context) {
+            Some(&place) => place,
+            None => self.begin(context)?,
+        };
         self.contexts[place].1.update(samples)
+    }
+
+    /// The place of a context that is new.
+    fn begin(&mut self, context: &str) -> Result<usize> {
+        require_moments(self.channels, 1)?;
+        let place = self.contexts.len();
+        self.places.insert(context.to_owned(), place);
+        self.contexts.push((context.to_owned(), RunningMoments::new(self.channels)));
+        Ok(place)
     }
 
     /// The contexts with the moments of all their rows.

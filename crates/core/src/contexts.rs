@@ -32,6 +32,7 @@ use crate::error::{Error, Result, Test};
 use crate::linalg::{product, symmetric_eigen};
 use crate::matrix::Matrix;
 use crate::metrics::require_symmetric;
+use crate::size::{Work, require_memory};
 use crate::starts;
 
 pub use drift::{Drift, Waypoint};
@@ -68,22 +69,10 @@ impl Contexts {
     /// the error names it `covariances[c]`.
     pub fn new(covariances: Vec<Matrix>) -> Result<Self> {
         let n = require_neurons(&covariances)?;
-        let root = |(c, covariance)| {
-            let (values, vectors) = definite_eigen(c, n, covariance)?;
-            Ok(spectral(&values.iter().map(|value| value.sqrt()).collect::<Vec<_>>(), &vectors))
-        };
-        let roots = covariances.iter().enumerate().map(root).collect::<Result<_>>()?;
+        require_stack(n, 0, covariances.len())?;
+        let roots = covariances.iter().enumerate().map(|(c, own)| definite_root(c, n, own));
+        let roots = roots.collect::<Result<_>>()?;
         Ok(Self { covariances: covariances.into(), roots })
-    }
-
-    /// Takes the contexts whose inverse whitening matrices M = `C_ss`^½ are these symmetric matrices.
-    fn from_roots(roots: Vec<Matrix>) -> Result<Self> {
-        let covariances: Vec<Matrix> = roots.iter().map(square).collect();
-        let n = require_neurons(&covariances)?;
-        for (c, covariance) in covariances.iter().enumerate() {
-            definite_eigen(c, n, covariance)?;
-        }
-        Ok(Self { covariances: covariances.into(), roots: roots.into() })
     }
 
     /// The number of contexts.
@@ -185,6 +174,7 @@ impl Contexts {
     /// When a context is so near to singular that rounding leaves its control indefinite.
     pub fn controls(&self, rng: &mut (impl Rng + ?Sized)) -> Result<Self> {
         let n = self.neurons();
+        require_stack(n, 0, self.len())?;
         let control = |(c, covariance)| {
             let (values, _) = definite_eigen(c, n, covariance)?;
             Ok(spectral(&values, &starts::orthogonal(n, n, rng)))
@@ -234,6 +224,26 @@ fn definite_eigen(c: usize, neurons: usize, covariance: &Matrix) -> Result<(Vec<
         return Err(refused(Test::Singular));
     }
     Ok((values, vectors))
+}
+
+/// The root of context `c`, whose covariance must be positive definite.
+fn definite_root(c: usize, neurons: usize, covariance: &Matrix) -> Result<Matrix> {
+    let (values, vectors) = definite_eigen(c, neurons, covariance)?;
+    Ok(spectral(&values.iter().map(|value| value.sqrt()).collect::<Vec<_>>(), &vectors))
+}
+
+/// The covariance of context `c`, whose inverse whitening matrix M = `C_ss`^½ is this symmetric matrix.
+fn definite_square(c: usize, root: &Matrix) -> Result<Matrix> {
+    let covariance = square(root);
+    definite_eigen(c, root.rows(), &covariance)?;
+    Ok(covariance)
+}
+
+/// Checks that there is room for so many covariances, their roots, and axes that they may be made of.
+fn require_stack(neurons: usize, interneurons: usize, contexts: usize) -> Result<()> {
+    let squares = contexts.saturating_mul(3).saturating_add(12);
+    Work { squares, weights: 3, ..Work::of("neurons", neurons, interneurons) }.require()?;
+    require_memory("contexts", contexts.saturating_mul(interneurons.saturating_add(16)).saturating_mul(2))
 }
 
 /// The first and the last of ascending eigenvalues.

@@ -25,6 +25,24 @@ pub enum Error {
         /// The size it has.
         found: String,
     },
+    /// An argument asks for more than any machine is asked for; see [`crate::size`].
+    #[error("{argument}: expected {expected}, got {found}")]
+    TooLarge {
+        /// The argument's name.
+        argument: Cow<'static, str>,
+        /// The largest size.
+        expected: String,
+        /// The size asked for.
+        found: String,
+    },
+    /// There is not enough memory for what an argument asks for.
+    #[error("{argument}: expected {} MB of memory that are free, got less", bytes.div_ceil(1_000_000))]
+    OutOfMemory {
+        /// The argument's name.
+        argument: Cow<'static, str>,
+        /// How much was needed, at most.
+        bytes: usize,
+    },
     /// An argument holds an infinity or a NaN.
     #[error("{argument}: expected finite numbers, got {value} at position {index}")]
     NotFinite {

@@ -7,6 +7,7 @@ use crate::matrix::Matrix;
 use crate::metrics::{frobenius, square_root};
 use crate::outer_products::OuterProducts;
 use crate::real::Real;
+use crate::size::Work;
 
 /// Eq. (7), Δgᵢ = η_g (zᵢ² − ‖wᵢ‖²), without the part η_g zᵢ² that a drive adds to it.
 #[inline(always)]
@@ -24,6 +25,7 @@ pub(crate) fn gain_base<T: Real, A: Arithmetic>(gain: T, rate: T, target: T) -> 
 pub fn least_squares_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<Vec<f64>> {
     require_fit(synapses, covariance)?;
     require_leak(leak)?;
+    require_gains(synapses)?;
     least_squares_gains_for_root(synapses, &square_root("covariance", covariance)?, leak)
 }
 
@@ -68,6 +70,7 @@ impl Membership {
 pub fn membership(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<Membership> {
     require_fit(synapses, covariance)?;
     require_leak(leak)?;
+    require_gains(synapses)?;
     let root = square_root("covariance", covariance)?;
     let gains = least_squares_gains_for_root(synapses, &root, leak)?;
     let m = weighted_gram(synapses, &gains, leak);
@@ -86,6 +89,12 @@ pub(crate) fn out_of_range() -> Error {
 pub(crate) fn require_fit(synapses: &Matrix, covariance: &Matrix) -> Result<()> {
     synapses.require_finite("synapses")?;
     covariance.require_shape("covariance", synapses.rows(), synapses.rows())
+}
+
+/// Checks that there is room to find gains for these synapses.
+pub(crate) fn require_gains(synapses: &Matrix) -> Result<()> {
+    let room = Work::of("neurons", synapses.rows(), synapses.columns());
+    Work { squares: 20, weights: 16, gains: 20, ..room }.require()
 }
 
 pub(crate) fn require_leak<T: Real>(leak: T) -> Result<()> {

@@ -49,6 +49,7 @@ mod real;
 mod responses;
 mod rules;
 mod running_error;
+pub mod size;
 mod small;
 mod spheres;
 pub mod starts;

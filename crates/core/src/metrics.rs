@@ -8,6 +8,7 @@ use crate::linalg::{product, real_parts, symmetric_eigen, symmetric_eigenvalues}
 use crate::lu::inverse;
 use crate::matrix::Matrix;
 use crate::real::Real;
+use crate::size::require_memory;
 
 /// Eq. (9): the operator norm ‖M⁻¹ C_ss M⁻ᵀ − I‖, how far the response ellipsoid is from the sphere.
 ///
@@ -97,6 +98,8 @@ pub(crate) fn frobenius(values: impl Iterator<Item = f64> + Clone) -> f64 {
 
 /// How far from symmetric a matrix may be, relative to its largest entry, before it is refused.
 const ASYMMETRY: f64 = 1e-9;
+/// As many matrices of its size at most does it take to factorise a symmetric matrix and to work with the factors.
+const SYMMETRIC_COPIES: usize = 10;
 /// How far below zero an eigenvalue may be, relative to the largest, and still count as rounding.
 const NEGATIVITY: f64 = 1e-10;
 
@@ -108,6 +111,8 @@ fn require_symmetric_within(argument: Cow<'static, str>, matrix: &Matrix, tolera
     let n = matrix.rows();
     matrix.require_shape(argument.clone(), n, n)?;
     matrix.require_finite(argument.clone())?;
+    // Whoever asks goes on to factorise it.
+    require_memory(argument.clone(), n.saturating_mul(n).saturating_mul(SYMMETRIC_COPIES))?;
     let scale = largest(matrix.as_slice().iter().copied());
     for column in 0..n {
         for row in column + 1..n {

@@ -18,6 +18,7 @@ use self::writer::Writer;
 use crate::archive::damaged;
 use crate::error::{Error, Result};
 use crate::real::Real;
+use crate::size::{require_memory, require_whitener};
 use crate::whitener::{GroupedWhitener, Whitener};
 
 /// What a model file holds: a whitener, trained or in the middle of a stream, and what people want to know about it.
@@ -63,6 +64,9 @@ impl<T: Real> Model<T> {
     /// the file (100 MB).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.require_names()?;
+        for whitener in self.whitener.whiteners() {
+            require_whitener(whitener.channels(), whitener.gains().len())?;
+        }
         let mut writer = Writer::default();
         for (index, whitener) in self.whitener.whiteners().enumerate() {
             writer.prefix = prefix(self.whitener.single().is_some(), index);
@@ -79,12 +83,14 @@ impl<T: Real> Model<T> {
     /// When the bytes are not a model file of this version, or not one that a whitener could have written.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::read(bytes).map_err(|error| match error {
-            Error::ModelFile { .. } => error,
+            Error::ModelFile { .. } | Error::OutOfMemory { .. } => error,
             other => damaged(other.to_string()),
         })
     }
 
     fn read(bytes: &[u8]) -> Result<Self> {
+        // A number of the file becomes a few numbers at most.
+        require_memory("model file", bytes.len())?;
         let (mut reader, about) = Reader::open(bytes)?;
         let groups = about.groups.as_ref().map_or(1, Vec::len);
         if about.settings.len() != groups {

@@ -7,6 +7,7 @@ use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::require_symmetric;
 use crate::real::Real;
+use crate::size::require_memory;
 
 /// Count, mean and co-moments Σ (s − mean)(s − mean)ᵀ of samples.
 ///
@@ -55,7 +56,8 @@ pub fn mark_unusable(rows: &mut [f64], channels: usize, saturation: Option<f64>)
 pub(crate) const BLOCK: usize = 256;
 
 impl Moments {
-    /// Of no samples of so many channels yet.
+    /// Of no samples of so many channels yet. It takes their number squared in memory at once: where the number is
+    /// somebody else's, ask [`crate::size::require_moments`] before.
     pub fn new(channels: usize) -> Self {
         Self { count: 0, bad: 0, mean: vec![0.0; channels], comoments: Matrix::zeros(channels, channels) }
     }
@@ -145,13 +147,14 @@ impl Moments {
     /// Takes in rows of samples.
     ///
     /// # Errors
-    /// When `samples` is not a whole number of rows.
+    /// When `samples` is not a whole number of rows, or there is no memory for the moments of a block.
     pub fn update<T: Real>(&mut self, samples: &[T]) -> Result<()> {
         let n = self.channels();
         if n == 0 {
             return Err(Error::shape("channels", "at least one", "none"));
         }
         require_rows("samples", samples.len(), n)?;
+        require_memory("channels", (n + 2 * BLOCK).saturating_mul(n))?;
         let mut block = Vec::with_capacity(n * BLOCK);
         for samples in samples.chunks(n * BLOCK) {
             block.clear();

@@ -13,6 +13,7 @@ use crate::pair::Pair;
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{GainRule, Rules};
+use crate::size::{Work, require_circuit};
 
 /// Where the gains of an offline step come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ impl<T: Real> Offline<T> {
             rules.gains = GainRule::Frozen;
         }
         let (n, k) = (circuit.neurons(), circuit.interneurons());
+        require_circuit(n, k)?;
+        Self::room(n, k, covariances.len(), gains).require()?;
         let context = |(i, covariance)| Context::new(i, covariance, n, gains);
         let contexts = covariances.into_iter().enumerate().map(context).collect::<Result<_>>()?;
         let solver = Solver::Direct;
@@ -101,6 +104,20 @@ impl<T: Real> Offline<T> {
             spread: vec![T::ZERO; n * k],
             correlations: vec![T::ZERO; n * k],
         })
+    }
+
+    /// What contexts and fits take beside the circuit.
+    fn room(n: usize, k: usize, contexts: usize, gains: OfflineGains) -> Work {
+        let room = Work::of("neurons", n, k);
+        match gains {
+            OfflineGains::Rule => Work { squares: 12, weights: 4, ..room },
+            OfflineGains::LeastSquares | OfflineGains::Optimal => Work {
+                squares: contexts.saturating_mul(3).saturating_add(20),
+                weights: 16,
+                gains: 20,
+                ..room
+            },
+        }
     }
 
     /// Presents contexts one after another, with `steps` (the paper's J) updates each. How many

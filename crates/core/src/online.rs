@@ -8,6 +8,7 @@ use crate::pair::Pair;
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::Rules;
+use crate::size::{require_circuit, require_memory};
 
 /// A circuit that answers stimuli and learns from its responses: a run that can be advanced bit by bit.
 ///
@@ -38,11 +39,14 @@ impl<T: Real> Online<T> {
     /// Starts a run.
     ///
     /// # Errors
-    /// When a rule or the solver has a parameter out of range, or the solver does not fit the circuit.
+    /// When a rule or the solver has a parameter out of range, the solver does not fit the circuit, or the memory does
+    /// not hold a batch.
     pub fn new(circuit: Circuit<T>, rules: Rules<T>, solver: &Solver<T>) -> Result<Self> {
+        let (n, k) = (circuit.neurons(), circuit.interneurons());
+        require_circuit(n, k)?;
+        require_memory("batch", n.saturating_add(k).saturating_mul(rules.batch))?;
         let learner = Learner::new(circuit, rules, solver)?;
         let pair = Pair::fits(&learner.circuit, &rules, solver);
-        let (n, k) = (learner.circuit.neurons(), learner.circuit.interneurons());
         let batch = learner.rules.batch;
         let (responses, inputs) = (vec![T::ZERO; n * batch], vec![T::ZERO; k * batch]);
         Ok(Self { learner, pair, responses, inputs, pending: 0 })

@@ -11,7 +11,7 @@
 use crate::central_path::CentralPath;
 use crate::error::{Error, Result, Test};
 use crate::gain_problem::{Place, Problem, ScaledHessian, Step, Target};
-use crate::gains::{out_of_range, require_fit, require_leak};
+use crate::gains::{out_of_range, require_fit, require_gains, require_leak};
 use crate::kernels::inner;
 use crate::matrix::Matrix;
 use crate::metrics::require_symmetric;
@@ -56,6 +56,7 @@ impl OptimalGains {
         require_fit(synapses, covariance)?;
         require_leak(leak)?;
         require_symmetric("covariance", covariance)?;
+        require_gains(synapses)?;
         Problem::new(synapses, &Target::new("covariance", covariance)?, leak)?.minimise()
     }
 }

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::kernels::add_scaled;
 use crate::matrix::Matrix;
 use crate::nested_objective::{NestedObjective, NestedPoint};
+use crate::size::Work;
 use crate::spheres::{to_tangent, to_unit_columns};
 use crate::trust_region::{End, ModelStep, Quadratic, norm};
 
@@ -77,6 +78,18 @@ const FLOOR: f64 = 0.1;
 /// The first radius, relative to all columns turning by a radian.
 const FIRST_RADIUS: f64 = 0.25;
 
+/// Checks that there is room to learn synapses across so many contexts.
+pub(crate) fn require_learning(neurons: usize, interneurons: usize, contexts: usize) -> Result<()> {
+    let of_each = |matrices: usize| contexts.saturating_mul(matrices);
+    Work {
+        squares: of_each(6).saturating_add(20),
+        weights: of_each(8).saturating_add(24),
+        gains: of_each(8).saturating_add(20),
+        ..Work::of("neurons", neurons, interneurons)
+    }
+    .require()
+}
+
 impl SynapseLearner {
     /// A cost of gains that keeps them within bounds and hardly shows otherwise: on 50 natural covariances with
     /// N = 25 it changes the gap of K = 25 by 2e-6, and holds the gains of K = 50 below 5.
@@ -97,6 +110,7 @@ impl SynapseLearner {
             return Err(Error::shape("synapses", "at least one neuron and one interneuron", found));
         }
         synapses.require_finite("synapses")?;
+        require_learning(neurons, interneurons, covariances.len())?;
         to_unit_columns(&mut synapses)?;
         let objective = NestedObjective::new(covariances, neurons, leak, gain_cost)?;
         if leak == 0.0 && interneurons < neurons {

@@ -56,6 +56,7 @@ use crate::error::{Error, Result, require_length};
 use crate::matrix::Matrix;
 use crate::real::Real;
 use crate::running_error::RunningError;
+use crate::size::require_whitener;
 
 /// A whitener that can be left running.
 ///
@@ -162,6 +163,7 @@ impl<T: Real> Whitener<T> {
 
     pub(crate) fn assemble(synapses: Matrix, gains: Vec<f64>, settings: WhitenerSettings) -> Result<Self> {
         settings.validate()?;
+        require_whitener(synapses.rows(), synapses.columns())?;
         let mut circuit = GuardedCircuit::new(synapses, gains, settings.leak, settings.floor)?;
         if settings.synapse_time_constant.is_some() {
             circuit.generalise();

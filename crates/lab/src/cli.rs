@@ -60,9 +60,12 @@ fn print(bytes: &[u8]) -> Result<End> {
     }
 }
 
+/// More threads than this are of use on no machine, and one that cannot be started would be a panic.
+const MOST_JOBS: usize = 256;
+
 /// The number of threads asked for, or one for each core.
 fn jobs(given: Option<NonZeroUsize>) -> usize {
-    given.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+    given.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get).min(MOST_JOBS)
 }
 
 /// Does what the command line says: 0 done, 1 failed, 2 wrong usage, 130 interrupted.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use leukos::contexts::stream;
+use leukos::size::require_moments;
 use leukos::{
     GroupedWhitener, LearningProgress, Matrix, Moments, TrainingSynapses, Whitener, WhitenerSettings,
     WhitenerTraining, eigenbasis, optimal_gains, whitening_error,
@@ -81,6 +82,7 @@ impl Fitting {
         outlook: &dyn Outlook,
         stop: &AtomicBool,
     ) -> Result<Option<Fitted>> {
+        require_moments(contexts.first().map_or(0, |(_, first)| first.channels()), contexts.len())?;
         for (name, moments) in &contexts {
             moments.covariance().with_context(|| format!("context {name}"))?;
         }

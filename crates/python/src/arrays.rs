@@ -4,17 +4,18 @@ use std::fmt::Display;
 use std::ops::Range;
 
 use leukos::{Matrix, Real};
+use numpy::ndarray::Dimension;
 use numpy::{
-    Element, IxDyn, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
-    PyReadonlyArray, PyUntypedArray, PyUntypedArrayMethods,
+    Element, Ix1, Ix2, Ix3, IxDyn, PyArray, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArray,
+    PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PySlice, PyTuple};
 
 use crate::circuit::{Circuit, Precise};
-use crate::errors::exception_in;
+use crate::errors::{exception_in, require_memory};
 
 /// The numbers that arrays and circuits are made of.
 pub trait Number: Real + Element {
@@ -47,13 +48,29 @@ pub fn is_single(array: &Bound<'_, PyUntypedArray>) -> bool {
 /// Anything that numpy makes an array of real numbers of.
 pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let array = match object.cast::<PyUntypedArray>() {
-        Ok(array) => array.clone(),
+        Ok(array) => {
+            refuse_masked(argument, object)?;
+            array.clone()
+        }
         Err(_) => read(argument, object)?,
     };
     if matches!(array.dtype().kind(), b'f' | b'i' | b'u' | b'b') {
         return Ok(array);
     }
     Err(refuse(argument, "an array of real numbers", format!("one of {}", array.dtype())))
+}
+
+/// What is masked has been hidden on purpose, and lies in the array nevertheless.
+fn refuse_masked(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    static MASKED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if object.get_type().is(object.py().get_type::<PyUntypedArray>()) {
+        return Ok(());
+    }
+    if object.is_instance(MASKED.import(object.py(), "numpy.ma", "MaskedArray")?)? {
+        let expected = "an array without a mask (such as its .filled(numpy.nan))";
+        return Err(refuse(argument, expected, "a masked array"));
+    }
+    Ok(())
 }
 
 fn read<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
@@ -86,6 +103,7 @@ pub fn vector<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<
     if array.ndim() != 1 {
         return Err(refuse(argument, "an array of shape (K,)", format!("shape {}", shape(&array))));
     }
+    require_memory(argument, array.len())?;
     let values = contiguous::<T>(&array)?.as_slice()?.to_vec();
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(values),
@@ -99,6 +117,7 @@ pub fn matrix<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<
     let &[rows, columns] = array.shape() else {
         return Err(refuse(argument, "a matrix", format!("shape {}", shape(&array))));
     };
+    require_memory(argument, array.len())?;
     matrix_from(argument, contiguous::<T>(&array)?.as_slice()?, (rows, columns))
 }
 
@@ -123,6 +142,12 @@ pub fn stack<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<V
         let found = format!("shape {}", shape(&array));
         return Err(refuse(argument, "an array of shape (contexts, N, N)", found));
     };
+    // An array of no numbers may say that it has any number of them.
+    if array.is_empty() {
+        let found = format!("shape {}", shape(&array));
+        return Err(refuse(argument, "at least one context of one channel", found));
+    }
+    require_memory(argument, array.len().saturating_add(count.saturating_mul(8)))?;
     let values = contiguous::<T>(&array)?;
     let values = values.as_slice()?;
     let one = |c: usize| {
@@ -139,6 +164,7 @@ pub fn indices(argument: &str, object: &Bound<'_, PyAny>, limit: usize) -> PyRes
         let found = format!("{} of shape {}", array.dtype(), shape(&array));
         return Err(refuse(argument, "a row of whole numbers", found));
     }
+    require_memory(argument, array.len())?;
     let values = contiguous::<f64>(&array)?;
     let fits = |&x: &f64| (0.0..limit as f64).contains(&x);
     match values.as_slice()?.iter().find(|x| !fits(x)) {
@@ -211,8 +237,8 @@ impl<'py, T: Number> Rows<'py, T> {
     }
 
     /// Room for as many rows, of the same shape as the array.
-    pub fn room(&self) -> Bound<'py, PyArrayDyn<T>> {
-        PyArray::zeros(self.array.py(), IxDyn(self.array.shape()), false)
+    pub fn room(&self) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
+        zeros(self.array.py(), self.argument, self.array.shape())
     }
 
     /// An error of the core about some of them, with the row and the column.
@@ -228,10 +254,50 @@ impl<'py, T: Number> Rows<'py, T> {
     }
 }
 
+/// An array of zeros. numpy says so where there is no memory for it; its bindings would panic.
+pub fn zeros<'py, T: Number, D: Dimension>(
+    py: Python<'py>,
+    argument: &str,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyArray<T, D>>> {
+    static ZEROS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let bytes = shape.iter().try_fold(size_of::<T>(), |bytes, &length| bytes.checked_mul(length));
+    if bytes.is_none_or(|bytes| bytes > isize::MAX.cast_unsigned()) {
+        let shape = PyTuple::new(py, shape)?;
+        let problem = format!("{argument}: expected an array that can be had, got one of shape {shape}");
+        return Err(PyMemoryError::new_err(problem));
+    }
+    let arguments = (PyTuple::new(py, shape)?, numpy::dtype::<T>(py));
+    Ok(ZEROS.import(py, "numpy", "zeros")?.call1(arguments)?.cast_into::<PyArray<T, D>>()?)
+}
+
+/// An empty vector with room for so many times so many numbers.
+pub fn room<T>(argument: &str, times: usize, each: usize) -> PyResult<Vec<T>> {
+    let numbers = times.saturating_mul(each);
+    require_memory(argument, numbers)?;
+    let mut room = Vec::new();
+    let none =
+        |_| PyMemoryError::new_err(format!("{argument}: expected memory for {numbers} numbers, got less"));
+    room.try_reserve_exact(numbers).map_err(none)?;
+    Ok(room)
+}
+
 /// A matrix as a numpy array in C order.
-pub fn from_matrix<'py, T: Number>(py: Python<'py>, matrix: &Matrix<T>) -> Bound<'py, PyArray2<T>> {
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    shaped(py, by_rows(matrix).collect(), [rows, columns])
+pub fn from_matrix<'py, T: Number>(py: Python<'py>, matrix: &Matrix<T>) -> PyResult<Bound<'py, PyAny>> {
+    let array = zeros::<T, Ix2>(py, "matrix", &[matrix.rows(), matrix.columns()])?;
+    let mut slots = array.try_readwrite()?;
+    slots.as_slice_mut()?.iter_mut().zip(by_rows(matrix)).for_each(|(slot, x)| *slot = x);
+    Ok(array.into_any())
+}
+
+/// Matrices of one size as a numpy array, one after another.
+pub fn from_stack<'py>(py: Python<'py>, matrices: &[Matrix]) -> PyResult<Bound<'py, PyAny>> {
+    let n = matrices.first().map_or(0, Matrix::rows);
+    let array = zeros::<f64, Ix3>(py, "contexts", &[matrices.len(), n, n])?;
+    let mut slots = array.try_readwrite()?;
+    let numbers = matrices.iter().flat_map(by_rows);
+    slots.as_slice_mut()?.iter_mut().zip(numbers).for_each(|(slot, x)| *slot = x);
+    Ok(array.into_any())
 }
 
 /// The entries of a matrix, row after row.
@@ -247,7 +313,7 @@ pub fn shaped<T: Number, const D: usize>(
     shape: [usize; D],
 ) -> Bound<'_, PyArray<T, numpy::ndarray::Dim<[usize; D]>>>
 where
-    numpy::ndarray::Dim<[usize; D]>: numpy::ndarray::Dimension,
+    numpy::ndarray::Dim<[usize; D]>: Dimension,
     [usize; D]: numpy::ndarray::IntoDimension<Dim = numpy::ndarray::Dim<[usize; D]>>,
 {
     let array = numpy::ndarray::Array::from_shape_vec(shape, values);
@@ -256,6 +322,8 @@ where
 }
 
 /// Numbers as a numpy array.
-pub fn from_slice<'py, T: Number>(py: Python<'py>, values: &[T]) -> Bound<'py, PyArray1<T>> {
-    PyArray1::from_slice(py, values)
+pub fn from_slice<'py, T: Number>(py: Python<'py>, values: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    let array = zeros::<T, Ix1>(py, "vector", &[values.len()])?;
+    array.try_readwrite()?.as_slice_mut()?.copy_from_slice(values);
+    Ok(array.into_any())
 }

@@ -102,30 +102,31 @@ impl Circuit {
 
     /// W (N, K), or the feedback weights W_nr of an untied circuit; a copy.
     #[getter]
-    fn synapses<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        with_circuit!(self, circuit => from_matrix(py, circuit.synapses().feedback()).into_any())
+    fn synapses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        with_circuit!(self, circuit => from_matrix(py, circuit.synapses().feedback()))
     }
 
     /// The feedforward weights W_rn (K, N) of an untied circuit, else None; a copy.
     #[getter]
-    fn feedforward<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+    fn feedforward<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.require_room(py)?;
         with_circuit!(self, circuit => {
             let synapses = circuit.synapses();
             let untied = (!synapses.is_tied()).then(|| synapses.feedforward_transposed().transpose());
-            untied.map(|weights| from_matrix(py, &weights).into_any())
+            untied.map(|weights| from_matrix(py, &weights)).transpose()
         })
     }
 
     /// g (K,); a copy.
     #[getter]
-    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        with_circuit!(self, circuit => from_slice(py, circuit.gains()).into_any())
+    fn gains<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        with_circuit!(self, circuit => from_slice(py, circuit.gains()))
     }
 
     /// The Lagrange multipliers m (K,); a copy.
     #[getter]
-    fn multipliers<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        with_circuit!(self, circuit => from_slice(py, circuit.multipliers()).into_any())
+    fn multipliers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        with_circuit!(self, circuit => from_slice(py, circuit.multipliers()))
     }
 
     /// The leak.
@@ -135,14 +136,15 @@ impl Circuit {
     }
 
     /// M = leak I + W_nr diag(g) W_rn (N, N), which turns responses back into stimuli.
-    fn inverse_whitening_matrix<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        with_circuit!(self, circuit => from_matrix(py, &circuit.inverse_whitening_matrix()).into_any())
+    fn inverse_whitening_matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.require_room(py)?;
+        with_circuit!(self, circuit => from_matrix(py, &circuit.inverse_whitening_matrix()))
     }
 
     /// F = M^-1 (N, N), which turns stimuli into responses.
     fn whitening_matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         with_circuit!(self, circuit => match circuit.whitening_matrix() {
-            Ok(matrix) => Ok(from_matrix(py, &matrix).into_any()),
+            Ok(matrix) => from_matrix(py, &matrix),
             Err(error) => Err(exception(py, error)),
         })
     }
@@ -174,9 +176,9 @@ impl Circuit {
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
         let options = PyDict::new(py);
-        options.set_item("feedforward", self.feedforward(py))?;
-        options.set_item("multipliers", self.multipliers(py))?;
-        Ok(((self.synapses(py), self.gains(py), self.leak()).into_pyobject(py)?, options))
+        options.set_item("feedforward", self.feedforward(py)?)?;
+        options.set_item("multipliers", self.multipliers(py)?)?;
+        Ok(((self.synapses(py)?, self.gains(py)?, self.leak()).into_pyobject(py)?, options))
     }
 
     fn __repr__(&self) -> String {
@@ -185,6 +187,12 @@ impl Circuit {
 }
 
 impl Circuit {
+    /// Checks that there is memory to copy it and to run it.
+    pub fn require_room(&self, py: Python<'_>) -> PyResult<()> {
+        let [n, k] = with_circuit!(self, circuit => [circuit.neurons(), circuit.interneurons()]);
+        leukos::size::require_circuit(n, k).map_err(|error| exception(py, error))
+    }
+
     /// What it is, in a few words.
     pub fn describe(&self) -> String {
         let dtype = if matches!(self.0, Precise::Single(_)) { "float32" } else { "float64" };
@@ -202,8 +210,8 @@ fn respond<'py, T: Number>(
     solver: &SolverWords<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (rows, solver) = (Rows::<T>::or_one("S", stimuli, circuit.neurons())?, solver.solver()?);
-    let room = rows.room();
-    let mut responses = room.readwrite();
+    let room = rows.room()?;
+    let mut responses = room.try_readwrite()?;
     let (responses, n) = (responses.as_slice_mut()?, rows.width);
     let mut responder = circuit.responder(&solver).map_err(|error| exception(stimuli.py(), error))?;
     in_stretches(stimuli.py(), &rows, |stretch, stimuli| {

@@ -1,12 +1,16 @@
 //! Binds the contexts and stimuli of the paper's experiments; `leukos.datasets` is their face.
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use leukos::contexts::{Axes, Blank, Contexts, Fields, Law, Patch, Stimuli, Synthetic, stream};
-use leukos::{Error, Matrix};
-use numpy::{PyArray2, PyArrayMethods};
+use numpy::{Ix2, PyArrayMethods};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Number, by_rows, from_matrix, indices, matrix, shaped, stack};
+use crate::arrays::{Number, from_matrix, from_stack, indices, matrix, stack, zeros};
 use crate::errors::exception;
+use crate::patience::{aside, in_pieces};
 use crate::words::{whole, word};
 
 /// The law of the axes: a word, or the axes themselves.
@@ -60,9 +64,10 @@ pub fn synthetic_covariances<'py>(
         blank: word("blank", blank, &[("kept", Blank::Kept), ("redrawn", Blank::Redrawn)])?,
         leak,
     };
-    let drawn = family.draw(&mut stream(seed_of(seed)?, 0)).map_err(|error| exception(py, error))?;
-    let strengths = from_matrix(py, &drawn.strengths.transpose()).into_any();
-    Ok([from_stack(py, drawn.contexts.covariances()), from_matrix(py, &drawn.axes).into_any(), strengths])
+    let mut rng = stream(seed_of(seed)?, 0);
+    let drawn = drawn(py, move |stop| family.draw_watched(&mut rng, || unless(stop)))?;
+    let strengths = from_matrix(py, &drawn.strengths.transpose())?;
+    Ok([from_stack(py, drawn.contexts.covariances())?, from_matrix(py, &drawn.axes)?, strengths])
 }
 
 /// Covariances of patches of 1/f^a fields.
@@ -90,8 +95,22 @@ pub fn field_covariances(
     let fields =
         Fields { contexts: n_contexts, patch, exponents, log_stretch, upright, noise, condition, norm };
     let mut rng = stream(seed_of(seed)?, 0);
-    let drawn = py.detach(|| fields.draw(&mut rng)).map_err(|error| exception(py, error))?;
-    Ok(from_stack(py, drawn.contexts.covariances()))
+    let drawn = drawn(py, move |stop| fields.draw_watched(&mut rng, || unless(stop)))?;
+    from_stack(py, drawn.contexts.covariances())
+}
+
+/// What is drawn on a thread of its own until it is told to stop, which nobody waits for.
+fn drawn<R: Send + 'static>(
+    py: Python<'_>,
+    draw: impl FnOnce(&AtomicBool) -> leukos::Result<Option<R>> + Send + 'static,
+) -> PyResult<R> {
+    let drawn = aside(py, draw)?.map_err(|error| exception(py, error))?;
+    drawn.ok_or_else(|| PyRuntimeError::new_err("contexts: expected to be drawn, got stopped"))
+}
+
+/// Whether to go on.
+fn unless(stop: &AtomicBool) -> ControlFlow<()> {
+    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// The same spectra with random eigenvectors.
@@ -99,8 +118,9 @@ pub fn field_covariances(
 pub fn control_covariances<'py>(covariances: &Bound<'py, PyAny>, seed: i64) -> PyResult<Bound<'py, PyAny>> {
     let (py, covariances) = (covariances.py(), stack("covariances", covariances)?);
     let mut rng = stream(seed_of(seed)?, 0);
-    let controls = Contexts::new(covariances).and_then(|contexts| contexts.controls(&mut rng));
-    Ok(from_stack(py, controls.map_err(|error| exception(py, error))?.covariances()))
+    let controls =
+        aside(py, move |_| Contexts::new(covariances).and_then(|contexts| contexts.controls(&mut rng)))?;
+    from_stack(py, controls.map_err(|error| exception(py, error))?.covariances())
 }
 
 /// Stimuli of presentations of equal length.
@@ -117,7 +137,8 @@ pub fn draw_stimuli<'py>(
     seed: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = covariances.py();
-    let contexts = Contexts::new(stack("covariances", covariances)?).map_err(|error| exception(py, error))?;
+    let covariances = stack("covariances", covariances)?;
+    let contexts = aside(py, move |_| Contexts::new(covariances))?.map_err(|error| exception(py, error))?;
     let presented = indices("presented", presented, contexts.len())?;
     let samples = whole("samples", samples, 1)?;
     let law = match (degrees_of_freedom, autocorrelation) {
@@ -144,24 +165,26 @@ fn fill<'py, T: Number>(
     samples: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let n = stimuli.contexts().neurons();
-    let room = PyArray2::<T>::zeros(py, [presented.len() * samples, n], false);
-    let mut slots = room.readwrite();
+    let room = zeros::<T, Ix2>(py, "samples", &[presented.len().saturating_mul(samples), n])?;
+    let mut slots = room.try_readwrite()?;
     let slots = slots.as_slice_mut()?;
-    let outcome: Result<(), Error> = py.detach(|| {
-        let places = slots.chunks_exact_mut((samples * n).max(1));
-        presented.iter().zip(places).try_for_each(|(&context, place)| stimuli.fill(context, place))
-    });
-    outcome.map_err(|error| exception(py, error))?;
+    // How presentations are cut changes no number.
+    in_pieces(py, (presented.len() * samples, n), |rows| {
+        let outcome = py.detach(|| {
+            let mut from = rows.start;
+            while from < rows.end {
+                let to = rows.end.min((from / samples + 1) * samples);
+                stimuli.fill(presented[from / samples], &mut slots[from * n..to * n])?;
+                from = to;
+            }
+            Ok(())
+        });
+        outcome.map_err(|error| exception(py, error))
+    })?;
     Ok(room.into_any())
 }
 
 /// `random_state` of Python.
 fn seed_of(given: i64) -> PyResult<u64> {
     whole("random_state", given, 0).map(|seed| seed as u64)
-}
-
-fn from_stack<'py>(py: Python<'py>, matrices: &[Matrix]) -> Bound<'py, PyAny> {
-    let n = matrices.first().map_or(0, Matrix::rows);
-    let values = matrices.iter().flat_map(by_rows).collect::<Vec<f64>>();
-    shaped(py, values, [matrices.len(), n, n]).into_any()
 }

@@ -1,8 +1,10 @@
 //! Turns the errors of the core into exceptions.
 
 use leukos::{Diverged, Error};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::PyClass;
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::False;
 
 use crate::arrays::Number;
 
@@ -31,6 +33,7 @@ pub fn exception_in<T: Number>(py: Python<'_>, error: Error) -> PyErr {
     match error {
         Error::Diverged(diverged) => self::diverged::<T>(py, text, &diverged).unwrap_or_else(|error| error),
         Error::NotConverged { .. } => NotConvergedError::new_err(text),
+        Error::OutOfMemory { .. } => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }
@@ -50,9 +53,26 @@ pub fn with_symbols(py: Python<'_>, symbols: &[(&str, &'static str)]) -> impl Fn
         let renamed = symbols.iter().find_map(|(word, symbol)| {
             Some(format!("{symbol}:{}", text.strip_prefix(word)?.strip_prefix(':')?))
         });
-        match renamed {
-            Some(text) => PyValueError::new_err(text),
-            None => exception(py, error),
+        match (renamed, &error) {
+            (Some(text), Error::OutOfMemory { .. }) => PyMemoryError::new_err(text),
+            (Some(text), _) => PyValueError::new_err(text),
+            (None, _) => exception(py, error),
         }
     }
+}
+
+/// Checks that so many numbers can be had, before Rust asks for them: it would end the process.
+pub fn require_memory(argument: &str, numbers: usize) -> PyResult<()> {
+    let room = leukos::size::require_memory(argument.to_owned(), numbers);
+    room.map_err(|error| PyMemoryError::new_err(error.to_string()))
+}
+
+/// Something to be written to, which nobody else is looking at.
+pub fn alone<'py, T: PyClass<Frozen = False>>(object: &Bound<'py, T>) -> PyResult<PyRefMut<'py, T>> {
+    object.try_borrow_mut().map_err(|_| {
+        let name =
+            object.as_any().get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+        let problem = "expected one thread at a time, got a call while another thread is still inside";
+        PyRuntimeError::new_err(format!("{name}: {problem}"))
+    })
 }

@@ -1,13 +1,14 @@
 //! Binds sums of samples that can be merged, alone and by context.
 
+use leukos::size::require_moments;
 use leukos::{ContextMoments as CoreContexts, Moments as Core, RunningMoments, mark_unusable};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, vector};
-use crate::errors::exception;
-use crate::patience::in_stretches;
+use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, refuse, room, vector};
+use crate::errors::{alone, exception};
+use crate::patience::{MOST_NUMBERS, in_stretches};
 use crate::words::whole;
 
 /// Count, mean and co-moments of samples, which can be summed up apart and merged.
@@ -25,25 +26,34 @@ pub struct Moments(pub Core);
 #[pymethods]
 impl Moments {
     #[new]
-    fn new(channels: i64) -> PyResult<Self> {
-        Ok(Self(Core::new(whole("channels", channels, 1)?)))
+    fn new(py: Python<'_>, channels: i64) -> PyResult<Self> {
+        let channels = whole("channels", channels, 1)?;
+        require_moments(channels, 1).map_err(|error| exception(py, error))?;
+        Ok(Self(Core::new(channels)))
     }
 
     /// Takes in rows of samples, an array of shape (T, channels).
     #[allow(non_snake_case)]
-    fn update(&mut self, X: &Bound<'_, PyAny>) -> PyResult<()> {
-        if is_single(&array("X", X)?) { self.take_in::<f32>(X) } else { self.take_in::<f64>(X) }
+    fn update(slf: &Bound<'_, Self>, X: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut own = alone(slf)?;
+        if is_single(&array("X", X)?) { own.take_in::<f32>(X) } else { own.take_in::<f64>(X) }
     }
 
     /// Takes in what another has summed up.
-    fn merge(&mut self, other: &Self) -> PyResult<()> {
-        self.0.merge(&other.0).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+    fn merge(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
+        if slf.is(other) {
+            let found = "themselves, whose samples would count twice (a copy.copy can be merged)";
+            return Err(refuse("other", "other Moments than these", found));
+        }
+        let (mut own, other) = (alone(slf)?, other.try_borrow()?);
+        own.0.merge(&other.0).map_err(|error| exception(slf.py(), error))
     }
 
     /// The covariance (channels, channels) about the mean, divided by the count.
     fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        require_moments(self.channels(), 1).map_err(|error| exception(py, error))?;
         let covariance = self.0.covariance().map_err(|error| exception(py, error))?;
-        Ok(from_matrix(py, &covariance).into_any())
+        from_matrix(py, &covariance)
     }
 
     /// The number of channels.
@@ -66,14 +76,14 @@ impl Moments {
 
     /// The mean (channels,).
     #[getter]
-    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        from_slice(py, self.0.mean()).into_any()
+    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_slice(py, self.0.mean())
     }
 
     /// The sum of (s - mean)(s - mean)' (channels, channels).
     #[getter]
-    fn comoments<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        from_matrix(py, self.0.comoments()).into_any()
+    fn comoments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_matrix(py, self.0.comoments())
     }
 
     fn __repr__(&self) -> String {
@@ -85,8 +95,11 @@ impl Moments {
         (self.channels(),)
     }
 
-    fn __getstate__<'py>(&self, py: Python<'py>) -> (u64, u64, Bound<'py, PyAny>, Bound<'py, PyAny>) {
-        (self.count(), self.bad(), self.mean(py), self.comoments(py))
+    fn __getstate__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(u64, u64, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        Ok((self.count(), self.bad(), self.mean(py)?, self.comoments(py)?))
     }
 
     fn __setstate__(
@@ -104,6 +117,7 @@ impl Moments {
 impl Moments {
     fn take_in<T: Number>(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, rows) = (rows.py(), Rows::<T>::new("X", rows, self.0.channels())?);
+        require_moments(self.0.channels(), 1).map_err(|error| exception(py, error))?;
         // A copy, so that an interrupted call has done nothing.
         let mut sum =
             RunningMoments::resume(self.0.clone(), Vec::new()).map_err(|error| exception(py, error))?;
@@ -137,11 +151,12 @@ impl ContextMoments {
 
     /// Takes in rows of one context.
     #[allow(non_snake_case)]
-    fn update(&mut self, context: &str, X: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn update(slf: &Bound<'_, Self>, context: &str, X: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut own = alone(slf)?;
         if is_single(&array("X", X)?) {
-            self.take_in::<f32>(context, X)
+            own.take_in::<f32>(context, X)
         } else {
-            self.take_in::<f64>(context, X)
+            own.take_in::<f64>(context, X)
         }
     }
 
@@ -151,13 +166,16 @@ impl ContextMoments {
         py: Python<'_>,
         channels: usize,
         saturation: Option<f64>,
-        contexts: Vec<(String, Moments)>,
+        contexts: Vec<(String, Bound<'_, Moments>)>,
     ) -> PyResult<Self> {
         let explain = |error| exception(py, error);
-        let rows = contexts.iter().map(|(_, moments)| moments.0.count() + moments.0.bad()).sum();
-        let bad = contexts.iter().map(|(_, moments)| moments.0.bad()).sum();
-        let resume = |(name, moments): (String, Moments)| {
-            RunningMoments::resume(moments.0, Vec::new()).map(|running| (name, running)).map_err(explain)
+        require_moments(channels, contexts.len()).map_err(explain)?;
+        let (mut rows, mut bad) = (0, 0);
+        let resume = |(name, moments): (String, Bound<'_, Moments>)| {
+            let moments = moments.try_borrow()?.0.clone();
+            rows += moments.count() + moments.bad();
+            bad += moments.bad();
+            RunningMoments::resume(moments, Vec::new()).map(|running| (name, running)).map_err(explain)
         };
         let contexts = contexts.into_iter().map(resume).collect::<PyResult<_>>()?;
         let core = CoreContexts::resume(channels, contexts).map_err(explain)?;
@@ -169,8 +187,9 @@ impl ContextMoments {
         self.core.contexts().len()
     }
 
-    fn __copy__(&self) -> Self {
-        self.clone()
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.require_room(py)?;
+        Ok(self.clone())
     }
 
     fn __getnewargs__(&self) -> (usize, Option<f64>) {
@@ -179,11 +198,12 @@ impl ContextMoments {
 
     /// Everything, so that a pickled estimator sums up further to the same bits.
     fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<(u64, u64, Bound<'py, PyList>)> {
+        self.require_room(py)?;
         let contexts = self.core.contexts().map(|(name, running)| {
             let (moments, waiting) = running.parts();
-            (name, Moments(moments.clone()), from_slice(py, waiting))
+            Ok((name, Moments(moments.clone()), from_slice(py, waiting)?))
         });
-        Ok((self.rows, self.bad, PyList::new(py, contexts.collect::<Vec<_>>())?))
+        Ok((self.rows, self.bad, PyList::new(py, contexts.collect::<PyResult<Vec<_>>>()?)?))
     }
 
     #[allow(clippy::type_complexity)] // The mirror of what is above.
@@ -205,9 +225,14 @@ impl ContextMoments {
 }
 
 impl ContextMoments {
+    /// Checks that there is memory for a copy.
+    pub fn require_room(&self, py: Python<'_>) -> PyResult<()> {
+        require_moments(self.channels, self.core.contexts().len()).map_err(|error| exception(py, error))
+    }
+
     fn take_in<T: Number>(&mut self, context: &str, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, rows) = (rows.py(), Rows::<T>::new("X", rows, self.channels)?);
-        let mut usable = Vec::new();
+        let mut usable = room("X", rows.count.min(MOST_NUMBERS / rows.width.max(1) + 1), rows.width)?;
         in_stretches(py, &rows, |_, rows| {
             usable.clear();
             usable.extend(rows.iter().map(|x| x.to_f64()));

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use leukos::{Observer, Offline, Shown, Step, WhiteningMeter};
 use pyo3::prelude::*;
 
-use crate::arrays::{Number, indices, shaped, stack};
+use crate::arrays::{Number, indices, room, shaped, stack};
 use crate::circuit::{Circuit, with_circuit};
 use crate::errors::{exception, exception_in};
 use crate::patience::Listener;
@@ -22,24 +22,38 @@ use crate::words::{RuleWords, offline_gains, whole};
 #[pyclass(frozen, module = "leukos")]
 pub struct OfflineRun {
     errors: Option<Py<PyAny>>,
-    circuit: Circuit,
+    circuit: Py<Circuit>,
     presentations: usize,
 }
 
 #[pymethods]
 impl OfflineRun {
+    #[new]
+    fn new(errors: Option<Py<PyAny>>, circuit: Py<Circuit>, presentations: usize) -> Self {
+        Self { errors, circuit, presentations }
+    }
+
+    /// So that it can be pickled and copied.
+    fn __getnewargs__(&self, py: Python<'_>) -> (Option<Py<PyAny>>, Py<Circuit>, usize) {
+        (self.errors(py), self.circuit(py), self.presentations)
+    }
+
     #[getter]
     fn errors(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.errors.as_ref().map(|errors| errors.clone_ref(py))
     }
 
     #[getter]
-    fn circuit(&self) -> Circuit {
-        self.circuit.clone()
+    fn circuit(&self, py: Python<'_>) -> Py<Circuit> {
+        self.circuit.clone_ref(py)
     }
 
     fn __repr__(&self) -> String {
-        format!("<leukos.OfflineRun: {} presentations, {}>", self.presentations, self.circuit.describe())
+        format!(
+            "<leukos.OfflineRun: {} presentations, {}>",
+            self.presentations,
+            self.circuit.get().describe()
+        )
     }
 }
 
@@ -91,6 +105,7 @@ pub fn run_offline(
     let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch: 1 };
     let (gains, steps) = (offline_gains(gains)?, whole("steps", steps, 1)?);
     let py = covariances.py();
+    circuit.require_room(py)?;
     with_circuit!(circuit, circuit => {
         let covariances = stack("covariances", covariances)?;
         let presented = indices("presented", presented, covariances.len())?;
@@ -107,13 +122,15 @@ fn advance<T: Number>(
     measured: bool,
 ) -> PyResult<OfflineRun> {
     let meter = measured.then(|| WhiteningMeter::new(&run.circuit().cast()));
-    let mut watcher = Watcher { meter, errors: Vec::new(), listener: Listener::new() };
+    let errors = if measured { room("steps", presented.len(), steps)? } else { Vec::new() };
+    let mut watcher = Watcher { meter, errors, listener: Listener::new() };
     py.detach(|| run.advance(presented, steps, &mut watcher))
         .map_err(|error| exception_in::<T>(py, error))?;
     watcher.listener.heard()?;
     let presentations = presented.len();
     let errors = measured.then(|| shaped(py, watcher.errors, [presentations, steps]).into_any().unbind());
-    Ok(OfflineRun { errors, circuit: T::circuit(run.into_circuit()), presentations })
+    let circuit = Py::new(py, T::circuit(run.into_circuit()))?;
+    Ok(OfflineRun { errors, circuit, presentations })
 }
 
 /// Measures each step if asked to, and listens for Ctrl-C.

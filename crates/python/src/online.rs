@@ -7,7 +7,7 @@ use numpy::PyArrayMethods;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Number, Rows, from_slice, indices, refuse, stack};
+use crate::arrays::{Number, Rows, indices, refuse, room, shaped, stack};
 use crate::circuit::{Circuit, with_circuit};
 use crate::errors::{exception, exception_in};
 use crate::patience::in_stretches;
@@ -29,16 +29,30 @@ use crate::words::{RuleWords, SolverWords, whole};
 #[pyclass(frozen, get_all, module = "leukos")]
 pub struct OnlineRun {
     responses: Py<PyAny>,
-    circuit: Circuit,
+    circuit: Py<Circuit>,
     errors: Option<Py<PyAny>>,
     trace: Py<PyDict>,
 }
 
+/// What a run is pickled as.
+type Parts = (Py<PyAny>, Py<Circuit>, Option<Py<PyAny>>, Py<PyDict>);
+
 #[pymethods]
 impl OnlineRun {
+    #[new]
+    fn new(responses: Py<PyAny>, circuit: Py<Circuit>, errors: Option<Py<PyAny>>, trace: Py<PyDict>) -> Self {
+        Self { responses, circuit, errors, trace }
+    }
+
+    /// So that it can be pickled and copied.
+    fn __getnewargs__(&self, py: Python<'_>) -> Parts {
+        let errors = self.errors.as_ref().map(|errors| errors.clone_ref(py));
+        (self.responses.clone_ref(py), self.circuit.clone_ref(py), errors, self.trace.clone_ref(py))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let steps = self.responses.bind(py).len()?;
-        Ok(format!("<leukos.OnlineRun: {steps} steps, {}>", self.circuit.describe()))
+        Ok(format!("<leukos.OnlineRun: {steps} steps, {}>", self.circuit.get().describe()))
     }
 }
 
@@ -111,6 +125,7 @@ pub fn run_online(
     let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch };
     let solver = SolverWords { solver, response_rate, tolerance, max_iterations };
     let watched = Watched { covariances, presented, record, every };
+    circuit.require_room(S.py())?;
     with_circuit!(circuit, circuit => {
         let explain = |error| exception(S.py(), error);
         let run = Online::new(circuit.clone(), rules.rules()?, &solver.solver()?).map_err(explain)?;
@@ -149,6 +164,7 @@ pub fn run_biological(
     let rules = RuleWords { gain_rate, synapse_rate, multiplier_rate, unit_norm, sign, order, batch };
     let solver = SolverWords { solver, response_rate, tolerance, max_iterations };
     let watched = Watched { covariances, presented, record, every };
+    circuit.require_room(S.py())?;
     with_circuit!(circuit, circuit => {
         let model = biological(rules.rules()?);
         let run = model.online(circuit.clone(), &solver.solver()?);
@@ -171,8 +187,8 @@ fn advance<T: Number>(
     let py = stimuli.py();
     let rows = Rows::<T>::new("S", stimuli, run.circuit().neurons())?;
     let mut watcher = Watcher::new(run.circuit(), rows.count, watched)?;
-    let room = rows.room();
-    let mut responses = room.readwrite();
+    let room = rows.room()?;
+    let mut responses = room.try_readwrite()?;
     let (slots, n) = (responses.as_slice_mut()?, rows.width);
     in_stretches(py, &rows, |stretch, stimuli| {
         let responses = &mut slots[stretch.start * n..stretch.end * n];
@@ -186,7 +202,8 @@ fn advance<T: Number>(
     drop(responses);
     let circuit = run.into_circuit().map_err(|error| exception_in::<T>(py, error))?;
     let (errors, trace) = watcher.finish(py)?;
-    Ok(OnlineRun { responses: room.into_any().unbind(), circuit: T::circuit(circuit), errors, trace })
+    let circuit = Py::new(py, T::circuit(circuit))?;
+    Ok(OnlineRun { responses: room.into_any().unbind(), circuit, errors, trace })
 }
 
 /// Measures and keeps what was asked for.
@@ -208,16 +225,21 @@ struct Meter {
 
 impl<T: Number> Watcher<T> {
     fn new(circuit: &Core<T>, steps: usize, watched: &Watched<'_, '_>) -> PyResult<Self> {
-        let every = whole("every", watched.every, 1)? as u64;
+        let every = whole("every", watched.every, 1)?;
+        let kept = steps.div_ceil(every);
         let meter = match watched.covariances {
-            Some(covariances) => Some(Meter::new(&circuit.cast(), covariances, watched.presented, steps)?),
+            Some(covariances) => {
+                let mut meter = Meter::new(&circuit.cast(), covariances, watched.presented, steps)?;
+                meter.errors = room("covariances", kept, 1)?;
+                Some(meter)
+            }
             None if watched.presented.is_some() => {
                 return Err(refuse("presented", "None without covariances", "an array"));
             }
             None => None,
         };
-        let trace = Trace::new(circuit, &watched.record)?;
-        Ok(Self { every, meter, trace })
+        let trace = Trace::new(circuit, &watched.record, kept)?;
+        Ok(Self { every: every as u64, meter, trace })
     }
 
     fn is_idle(&self) -> bool {
@@ -225,7 +247,10 @@ impl<T: Number> Watcher<T> {
     }
 
     fn finish(self, py: Python<'_>) -> PyResult<(Option<Py<PyAny>>, Py<PyDict>)> {
-        let errors = self.meter.map(|meter| from_slice(py, &meter.errors).into_any().unbind());
+        let errors = self.meter.map(|meter| {
+            let steps = meter.errors.len();
+            shaped(py, meter.errors, [steps]).into_any().unbind()
+        });
         Ok((errors, self.trace.finish(py)?))
     }
 }

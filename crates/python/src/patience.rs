@@ -10,13 +10,17 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::arrays::{Number, Rows};
+use crate::errors::require_memory;
 
 /// How long a stretch should take: short enough for a person, long enough for its overhead not to count.
 const STRETCH: Duration = Duration::from_millis(20);
 /// Rows of the first stretch, before anyone knows how long one takes.
 const FIRST: usize = 64;
 /// A stretch has no more numbers than this, so that a converted copy stays small.
-const MOST_NUMBERS: usize = 1 << 20;
+pub const MOST_NUMBERS: usize = 1 << 20;
+
+/// What a thread takes before it has done anything, in numbers of 8 bytes: a stack of 2 MB.
+const OF_A_THREAD: usize = 1 << 18;
 
 /// Hands rows to `work` in order, a stretch at a time, without holding the interpreter; between stretches Ctrl-C is
 /// heard. The core gives the same bits however rows are cut.
@@ -25,15 +29,26 @@ pub fn in_stretches<T: Number>(
     rows: &Rows<'_, T>,
     mut work: impl FnMut(Range<usize>, &[T]) -> leukos::Result<()> + Send,
 ) -> PyResult<()> {
-    let most = (MOST_NUMBERS / rows.width.max(1)).max(1);
-    let (mut from, mut length) = (0, FIRST.min(most));
-    while from < rows.count {
-        let stretch = from..rows.count.min(from + length);
-        let begin = Instant::now();
+    in_pieces(py, (rows.count, rows.width), |stretch| {
         rows.with(stretch.clone(), |values| py.detach(|| work(stretch.clone(), values)))?
-            .map_err(|error| rows.in_place(error, stretch.start))?;
+            .map_err(|error| rows.in_place(error, stretch.start))
+    })
+}
+
+/// Has so many rows of some width done in order, a stretch at a time; between stretches Ctrl-C is heard.
+pub fn in_pieces(
+    py: Python<'_>,
+    (count, width): (usize, usize),
+    mut work: impl FnMut(Range<usize>) -> PyResult<()>,
+) -> PyResult<()> {
+    let most = (MOST_NUMBERS / width.max(1)).max(1);
+    let (mut from, mut length) = (0, FIRST.min(most));
+    while from < count {
+        let stretch = from..count.min(from + length);
+        let begin = Instant::now();
+        work(stretch.clone())?;
         from = stretch.end;
-        if from < rows.count {
+        if from < count {
             py.check_signals()?;
             let taken = begin.elapsed();
             if taken < STRETCH / 2 {
@@ -89,7 +104,8 @@ pub fn aside<R: Send + 'static>(
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, mut receiver) = channel();
     let told = Arc::clone(&stop);
-    std::thread::spawn(move || sender.send(work(&told)));
+    require_memory("thread", OF_A_THREAD)?;
+    std::thread::Builder::new().spawn(move || sender.send(work(&told)))?;
     loop {
         let outcome;
         (receiver, outcome) = py.detach(move || {

@@ -45,7 +45,7 @@ pub fn gradient<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (m, c) = pair(M, C)?;
     let gradient = py.detach(|| leukos::gradient(&m, &c)).map_err(with_symbols(py, &SYMBOLS))?;
-    Ok(from_matrix(py, &gradient).into_any())
+    from_matrix(py, &gradient)
 }
 
 /// The whitening error, the operator norm of M^-1 C M^-T - I (Eq. 9): 0 where responses are white.
@@ -82,7 +82,7 @@ pub fn align<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, f64)> {
     let (a, b) = (matrix("A", A)?, matrix("B", B)?);
     let (aligned, distance) = py.detach(|| leukos::align(&a, &b)).map_err(with_symbols(py, &SYMBOLS))?;
-    Ok((from_matrix(py, &aligned).into_any(), distance))
+    Ok((from_matrix(py, &aligned)?, distance))
 }
 
 /// The gains (K,) that minimise the objective f_C(leak I + W diag(g) W').
@@ -133,5 +133,5 @@ fn gains<'py>(
     let py = synapses.py();
     let (w, c) = (matrix("W", synapses)?, matrix("C", covariance)?);
     let gains = py.detach(|| find(&w, &c, leak)).map_err(with_symbols(py, &SYMBOLS))?;
-    Ok(from_slice(py, &gains).into_any())
+    from_slice(py, &gains)
 }

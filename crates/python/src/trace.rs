@@ -4,7 +4,7 @@ use leukos::Circuit as Core;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Number, by_rows, refuse, shaped};
+use crate::arrays::{Number, by_rows, refuse, room, shaped};
 use crate::words::word;
 
 /// A part of a circuit.
@@ -32,17 +32,19 @@ pub struct Trace<T> {
 }
 
 impl<T: Number> Trace<T> {
-    /// Of parts of circuits like this one.
-    pub fn new(circuit: &Core<T>, record: &[String]) -> PyResult<Self> {
+    /// Of parts of so many circuits like this one. Room is made for all of them at once, or refused.
+    pub fn new(circuit: &Core<T>, record: &[String], steps: usize) -> PyResult<Self> {
+        let (n, k) = (circuit.neurons(), circuit.interneurons());
         let part = |name: &String| {
             let part = word("record", name, &PARTS)?;
             if part == Part::Feedforward && circuit.synapses().is_tied() {
                 return Err(refuse("record", "no \"feedforward\" of a tied circuit", "it"));
             }
-            Ok((name.clone(), part, Vec::new()))
+            let each = if matches!(part, Part::Gains | Part::Multipliers) { k } else { n * k };
+            Ok((name.clone(), part, room("record", steps, each)?))
         };
         let parts = record.iter().map(part).collect::<PyResult<_>>()?;
-        Ok(Self { neurons: circuit.neurons(), interneurons: circuit.interneurons(), steps: 0, parts })
+        Ok(Self { neurons: n, interneurons: k, steps: 0, parts })
     }
 
     pub fn is_empty(&self) -> bool {

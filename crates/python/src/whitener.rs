@@ -4,13 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use leukos::contexts::stream;
+use leukos::size::require_whitener;
 use leukos::{FrozenWhitener, GroupedWhitener, LearningProgress, Matrix, Model, Real};
 use numpy::PyArrayMethods;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, refuse};
-use crate::errors::exception;
+use crate::errors::{alone, exception, require_memory};
 use crate::fitting::{Fitting, settings};
 use crate::moments::ContextMoments;
 use crate::patience::{aside, in_stretches};
@@ -43,6 +44,7 @@ impl Whitener {
         let explain = |error| exception(py, error);
         let settings = fitting.settings()?;
         settings.validate().map_err(explain)?;
+        moments.require_room(py)?;
         let contexts = moments.core.clone().finish().map_err(explain)?;
         for (name, moments) in &contexts {
             moments.covariance().map_err(|error| refuse_context(name, &error))?;
@@ -82,14 +84,14 @@ impl Whitener {
 
     /// Whitens rows and adapts on the way.
     #[allow(non_snake_case)]
-    fn adapt<'py>(&mut self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.run(X, Way::Adapt)
+    fn adapt<'py>(slf: &Bound<'py, Self>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        alone(slf)?.run(X, Way::Adapt)
     }
 
     /// Turns the responses of an adapting run back into its stimuli, by adapting along.
     #[allow(non_snake_case)]
-    fn adapt_inverse<'py>(&mut self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.run(X, Way::AdaptInverse)
+    fn adapt_inverse<'py>(slf: &Bound<'py, Self>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        alone(slf)?.run(X, Way::AdaptInverse)
     }
 
     /// Whitens rows with everything as it stands.
@@ -105,8 +107,9 @@ impl Whitener {
     }
 
     /// Says that a new context begins.
-    fn begin_context(&mut self) {
-        with_model!(&mut self.0, model => model.whitener.begin_context());
+    fn begin_context(slf: &Bound<'_, Self>) -> PyResult<()> {
+        with_model!(&mut alone(slf)?.0, model => model.whitener.begin_context());
+        Ok(())
     }
 
     #[getter]
@@ -126,57 +129,63 @@ impl Whitener {
     }
 
     #[getter]
-    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        with_model!(&self.0, model => from_slice(py, &model.whitener.mean()).into_any())
+    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        with_model!(&self.0, model => from_slice(py, &model.whitener.mean()))
     }
 
     /// The scale of each channel, that of its group.
     #[getter]
-    fn scale<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+    fn scale<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut scales = vec![0.0; self.channels()];
         with_model!(&self.0, model => {
             for (channels, whitener) in model.whitener.groups() {
                 channels.iter().for_each(|&channel| scales[channel] = whitener.scale());
             }
         });
-        from_slice(py, &scales).into_any()
+        from_slice(py, &scales)
     }
 
     #[getter]
-    fn gains<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+    fn gains<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let gains: Vec<f64> = with_model!(&self.0, model => {
             model.whitener.whiteners().flat_map(|whitener| whitener.gains().iter().copied()).collect()
         });
-        from_slice(py, &gains).into_any()
+        from_slice(py, &gains)
     }
 
     /// The synapses of all groups side by side, with zeros between groups.
     #[getter]
-    fn synapses<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        from_matrix(py, &with_model!(&self.0, model => synapses(&model.whitener))).into_any()
+    fn synapses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let interneurons = self.sizes().map(|(_, interneurons)| interneurons).sum::<usize>();
+        require_memory("synapses", self.channels().saturating_mul(interneurons))?;
+        from_matrix(py, &with_model!(&self.0, model => synapses(&model.whitener)))
     }
 
     /// Mean and covariance of the gains in the contexts of the fit, for a whitener of one group.
     #[getter]
-    fn prior<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let prior =
-            with_model!(&self.0, model => model.whitener.single().and_then(|own| own.prior().cloned()))?;
-        Some((from_slice(py, &prior.mean).into_any(), from_matrix(py, &prior.covariance).into_any()))
+    #[allow(clippy::type_complexity)] // Mean and covariance.
+    fn prior<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        let prior = with_model!(&self.0, model => model.whitener.single().and_then(|own| own.prior()));
+        let Some(prior) = prior else { return Ok(None) };
+        Ok(Some((from_slice(py, &prior.mean)?, from_matrix(py, &prior.covariance)?)))
     }
 
     fn whitening_matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.require_room(py)?;
         let matrix = with_model!(&self.0, model => model.whitener.whitening_matrix());
-        Ok(from_matrix(py, &matrix.map_err(|error| exception(py, error))?).into_any())
+        from_matrix(py, &matrix.map_err(|error| exception(py, error))?)
     }
 
     fn dewhitening_matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.require_room(py)?;
         let matrix = with_model!(&self.0, model => model.whitener.dewhitening_matrix());
-        Ok(from_matrix(py, &matrix.map_err(|error| exception(py, error))?).into_any())
+        from_matrix(py, &matrix.map_err(|error| exception(py, error))?)
     }
 
-    /// How it is doing, in words.
-    fn status(&mut self) -> String {
-        with_model!(&mut self.0, model => model.whitener.status())
+    /// How it is doing, in words; of a copy, so that others can look at it meanwhile.
+    fn status(&self, py: Python<'_>) -> PyResult<String> {
+        let mut copy = self.__copy__(py)?;
+        Ok(with_model!(&mut copy.0, model => model.whitener.status()))
     }
 
     /// The settings of a loaded model, by the names of the parameters.
@@ -184,8 +193,9 @@ impl Whitener {
         with_model!(&self.0, model => settings(py, &model.whitener))
     }
 
-    fn __copy__(&self) -> Self {
-        Self(self.0.clone())
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.require_room(py)?;
+        Ok(Self(self.0.clone()))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -201,9 +211,28 @@ enum Way {
 }
 
 impl Whitener {
+    /// The channels and interneurons of each group.
+    fn sizes(&self) -> impl Iterator<Item = (usize, usize)> {
+        let sizes: Vec<_> = with_model!(&self.0, model => {
+            model.whitener.whiteners().map(|own| (own.channels(), own.gains().len())).collect()
+        });
+        sizes.into_iter()
+    }
+
+    /// Checks that there is memory to copy it and to run it.
+    fn require_room(&self, py: Python<'_>) -> PyResult<()> {
+        for (channels, interneurons) in self.sizes() {
+            require_whitener(channels, interneurons).map_err(|error| exception(py, error))?;
+            // The covariance of the prior, if there is one.
+            require_memory("interneurons", interneurons.saturating_mul(interneurons))?;
+        }
+        require_memory("channels", self.channels().saturating_mul(self.channels()))
+    }
+
     /// Adapts along rows, in their precision.
     fn run<'py>(&mut self, rows: &Bound<'py, PyAny>, way: Way) -> PyResult<Bound<'py, PyAny>> {
         let py = rows.py();
+        self.require_room(py)?;
         match (&self.0, is_single(&array("X", rows)?)) {
             (Precise::Double(model), true) => self.0 = Precise::Single(cast(py, model)?),
             (Precise::Single(model), false) => self.0 = Precise::Double(cast(py, model)?),
@@ -214,6 +243,7 @@ impl Whitener {
 
     fn map<'py>(&self, rows: &Bound<'py, PyAny>, way: Way) -> PyResult<Bound<'py, PyAny>> {
         let py = rows.py();
+        self.require_room(py)?;
         match (&self.0, is_single(&array("X", rows)?)) {
             (Precise::Double(model), true) => map(&cast::<f64, f32>(py, model)?.whitener, rows, way),
             (Precise::Single(model), false) => map(&cast::<f32, f64>(py, model)?.whitener, rows, way),
@@ -259,8 +289,8 @@ fn through<'py, T: Number>(
     rows: &Rows<'py, T>,
     mut map: impl FnMut(&[T], &mut [T]) -> leukos::Result<()> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let room = rows.room();
-    let mut slots = room.readwrite();
+    let room = rows.room()?;
+    let mut slots = room.try_readwrite()?;
     let (slots, n) = (slots.as_slice_mut()?, rows.width);
     in_stretches(room.py(), rows, |stretch, from| map(from, &mut slots[stretch.start * n..stretch.end * n]))?;
     Ok(room.into_any())

@@ -208,7 +208,9 @@ def interrupted(work):
     pytest.fail("the work ended before it was interrupted")
 
 
-@pytest.mark.parametrize("work", ["online", "offline", "respond", "adapt", "fit", "moments"])
+@pytest.mark.parametrize(
+    "work", ["online", "offline", "respond", "adapt", "fit", "refit", "moments", "draw", "fields", "one field", "synthetic"]
+)
 def test_ctrl_c_is_heard(work):
     """The bar is 100 ms on a quiet machine; a tenfold is left for a loaded one."""
     rng = np.random.default_rng(0)
@@ -226,10 +228,36 @@ def test_ctrl_c_is_heard(work):
         "respond": lambda: circuit.respond(stream),
         "adapt": lambda: whitener.adapt_transform(stream),
         "fit": lambda: leukos.AdaptiveWhitener().fit(many, contexts=np.arange(30).repeat(4000)),
+        "refit": lambda: whitener.set_params(n_interneurons=400).fit(many, contexts=np.arange(30).repeat(4000)),
         "moments": lambda: leukos.Moments(60).update(stream),
+        # Memory that is not reached is not there.
+        "draw": lambda: datasets.draw([np.cov(wide.T)], samples=10_000_000),
+        "fields": lambda: datasets.field_contexts(100_000),
+        "one field": lambda: datasets.field_contexts(1, (50, 50), condition=1e9),
+        "synthetic": lambda: datasets.synthetic_contexts(2, 40, 40, axes="angles", angles=(89.0, 90.0)),
     }
     assert interrupted(works[work]) < 1.0
     np.testing.assert_array_equal(whitener.gains_, before)
+    assert whitener.n_samples_seen_ == 4000 and whitener.n_features_in_ == 60
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
+def test_runs_are_pickled_and_copied(circuit, contexts, again):
+    stimuli = datasets.draw(contexts, samples=10)
+    online = leukos.run_online(circuit, stimuli, covariances=contexts, record=["gains"], every=3, **RATES)
+    copied = again(online)
+    same(copied, online)
+    np.testing.assert_array_equal(copied.errors, online.errors)
+    np.testing.assert_array_equal(copied.trace["gains"], online.trace["gains"])
+    assert copied.circuit == online.circuit and repr(copied) == repr(online)
+    for errors in (True, False):
+        offline = leukos.run_offline(circuit, contexts, [0, 3], steps=4, errors=errors, **RATES)
+        copied = again(offline)
+        np.testing.assert_array_equal(copied.errors, offline.errors)
+        assert copied.circuit == offline.circuit and repr(copied) == repr(offline)
+    moments = leukos.Moments(2)
+    moments.update(stimuli)
+    assert again(moments) == moments and again(circuit) == circuit
 
 
 def test_other_threads_run_meanwhile():

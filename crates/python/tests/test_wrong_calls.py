@@ -1,6 +1,7 @@
 """Refuses wrong calls by the right exception, which names the argument, what was expected and what came."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import leukos
@@ -27,7 +28,38 @@ def fit(X=S, contexts=None, **parameters):
     return AdaptiveWhitener(**parameters).fit(X, contexts=contexts)
 
 
+def self_merged():
+    moments = leukos.Moments(2)
+    moments.update(S)
+    moments.merge(moments)
+
+
+MASKED = np.ma.masked_array(S, S > 1.0)
+DAYS = np.arange(80).reshape(40, 2).astype("datetime64[D]")
+
 CALLS = {
+    # What only looks like numbers.
+    "masked samples": (lambda: fit(MASKED), ValueError, "X: expected an array without a mask .*, got a masked array"),
+    "masked samples later": (lambda: fit().transform(MASKED), ValueError, "X: expected an array without a mask"),
+    "masked responses": (lambda: fit().inverse_transform(MASKED), ValueError, "X: expected an array without a mask"),
+    "masked stream": (lambda: fit().adapt_transform(list(MASKED)), ValueError, "X: expected an array without a mask"),
+    "masked stimuli": (lambda: OK.respond(MASKED), ValueError, "S: expected an array without a mask"),
+    "masked sums": (lambda: leukos.Moments(2).update(MASKED), ValueError, "X: expected an array without a mask"),
+    "masked covariances": (
+        lambda: datasets.draw(np.ma.masked_array([C], False)),
+        ValueError,
+        "covariances: expected an array without a mask",
+    ),
+    "masked labels": (
+        lambda: fit(contexts=np.ma.masked_array(["a"] * 40, False)),
+        ValueError,
+        "contexts: expected labels without a mask",
+    ),
+    "days": (lambda: fit(DAYS), ValueError, r"X: expected an array of real numbers, got one of datetime64\[D\]"),
+    "durations": (lambda: fit(DAYS - DAYS[0]), ValueError, r"X: expected an array of real .*timedelta64\[D\]"),
+    "a frame of days": (lambda: fit(pd.DataFrame(DAYS)), ValueError, "X: expected an array of real .*datetime64"),
+    "durations as stimuli": (lambda: OK.respond(DAYS - DAYS[0]), ValueError, "S: expected an array of real numbers"),
+    "merged with themselves": (self_merged, ValueError, "other: expected other Moments than these, got themselves"),
     # Circuits.
     "gains of wrong length": (
         lambda: Circuit(W, [1.0]),

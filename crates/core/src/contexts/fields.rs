@@ -11,10 +11,13 @@
 //! grid), and 1 elsewhere.
 
 use std::f64::consts::{PI, TAU};
+use std::ops::ControlFlow;
 
 use rand::{Rng, RngExt};
 
-use super::{Contexts, extremes, require_probability, require_range, require_some};
+use super::{
+    Contexts, definite_root, extremes, require_probability, require_range, require_some, require_stack,
+};
 use crate::error::{Error, Result, require_positive};
 use crate::linalg::symmetric_eigenvalues;
 use crate::matrix::Matrix;
@@ -114,16 +117,38 @@ impl Fields {
     /// # Errors
     /// When a parameter is out of range, or a hundred fields for each context wanted were not enough.
     pub fn draw(&self, rng: &mut (impl Rng + ?Sized)) -> Result<FieldContexts> {
+        let drawn = self.draw_watched(rng, || ControlFlow::Continue(()))?;
+        // Nobody has stopped it.
+        drawn
+            .ok_or_else(|| Error::Incompatible { argument: "contexts".into(), reason: "they were not drawn" })
+    }
+
+    /// The same while `watch`, which is asked before each field, does not say to break off; `None` if it did.
+    ///
+    /// # Errors
+    /// As for [`Self::draw`].
+    pub fn draw_watched(
+        &self,
+        rng: &mut (impl Rng + ?Sized),
+        mut watch: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<FieldContexts>> {
         self.validate()?;
-        let (mut covariances, mut fields) = (Vec::new(), Vec::new());
+        let pixels = self.patch.height * self.patch.width;
+        require_stack(pixels, 0, self.contexts)?;
+        let (mut covariances, mut roots, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for drawn in 1..=TRIES.saturating_mul(self.contexts) {
+            if watch().is_break() {
+                return Ok(None);
+            }
             let field = self.draw_field(rng);
             if let Some(covariance) = self.kept(field.covariance(self.patch)?) {
+                roots.push(definite_root(fields.len(), pixels, &covariance)?);
                 covariances.push(covariance);
                 fields.push(field);
             }
             if fields.len() == self.contexts {
-                return Ok(FieldContexts { contexts: Contexts::new(covariances)?, fields, drawn });
+                let contexts = Contexts { covariances: covariances.into(), roots: roots.into() };
+                return Ok(Some(FieldContexts { contexts, fields, drawn }));
             }
         }
         let reason = "a hundred fields for each context did not give enough below it; raise it, or choose \

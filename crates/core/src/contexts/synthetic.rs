@@ -1,8 +1,10 @@
 //! Draws the paper's synthetic contexts, M = αI + V Λ Vᵀ, which a circuit with W = V whitens by its gains alone.
 
+use std::ops::ControlFlow;
+
 use rand::{Rng, RngExt};
 
-use super::{Contexts, require_probability, require_range, require_some};
+use super::{Contexts, definite_square, require_probability, require_range, require_some, require_stack};
 use crate::error::{Error, Result, require_positive};
 use crate::matrix::Matrix;
 use crate::starts;
@@ -108,15 +110,36 @@ impl Synthetic {
     /// # Errors
     /// When a parameter is out of range, or no axes or no strengths can be found that satisfy its conditions.
     pub fn draw(&self, rng: &mut (impl Rng + ?Sized)) -> Result<SyntheticContexts> {
+        let drawn = self.draw_watched(rng, || ControlFlow::Continue(()))?;
+        // Nobody has stopped it.
+        drawn
+            .ok_or_else(|| Error::Incompatible { argument: "contexts".into(), reason: "they were not drawn" })
+    }
+
+    /// The same while `watch`, which is asked all the time, does not say to break off; `None` if it did.
+    ///
+    /// # Errors
+    /// As for [`Self::draw`].
+    pub fn draw_watched(
+        &self,
+        rng: &mut (impl Rng + ?Sized),
+        mut watch: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<SyntheticContexts>> {
         self.validate()?;
-        let axes = self.draw_axes(rng)?;
+        require_stack(self.neurons, self.interneurons, self.contexts)?;
+        let Some(axes) = self.draw_axes(rng, &mut watch)? else { return Ok(None) };
         let mut strengths = Matrix::zeros(self.interneurons, self.contexts);
+        let (mut roots, mut covariances) = (Vec::new(), Vec::new());
         for c in 0..self.contexts {
+            if watch().is_break() {
+                return Ok(None);
+            }
             self.draw_strengths(strengths.column_mut(c), rng)?;
+            roots.push(inverse_whitening_matrix(&axes, strengths.column(c), self.leak));
+            covariances.push(definite_square(c, &roots[c])?);
         }
-        let root = |c| inverse_whitening_matrix(&axes, strengths.column(c), self.leak);
-        let contexts = Contexts::from_roots((0..self.contexts).map(root).collect())?;
-        Ok(SyntheticContexts { contexts, axes, strengths })
+        let contexts = Contexts { covariances: covariances.into(), roots: roots.into() };
+        Ok(Some(SyntheticContexts { contexts, axes, strengths }))
     }
 
     fn validate(&self) -> Result<()> {
@@ -135,22 +158,39 @@ impl Synthetic {
         }
     }
 
-    fn draw_axes(&self, rng: &mut (impl Rng + ?Sized)) -> Result<Matrix> {
+    fn draw_axes(
+        &self,
+        rng: &mut (impl Rng + ?Sized),
+        watch: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<Matrix>> {
         let (n, k) = (self.neurons, self.interneurons);
         match &self.axes {
-            Axes::Sphere => Ok(starts::on_sphere(n, k, rng)),
-            Axes::NonNegative => Ok(starts::non_negative(n, k, rng)),
-            Axes::Orthogonal => Ok(starts::orthogonal(n, k, rng)),
-            Axes::Given(axes) => Ok(axes.clone()),
-            &Axes::Angles { least, most } => (0..TRIES)
-                .map(|_| starts::on_sphere(n, k, rng))
-                .find(|axes| angles_within(axes, least, most))
-                .ok_or_else(|| {
-                    let reason =
-                        "100000 draws had two columns at an angle outside the range; widen the range";
-                    Error::Incompatible { argument: "axes".into(), reason }
-                }),
+            Axes::Sphere => Ok(Some(starts::on_sphere(n, k, rng))),
+            Axes::NonNegative => Ok(Some(starts::non_negative(n, k, rng))),
+            Axes::Orthogonal => Ok(Some(starts::orthogonal(n, k, rng))),
+            Axes::Given(axes) => Ok(Some(axes.clone())),
+            &Axes::Angles { least, most } => self.draw_apart([least, most], rng, watch),
         }
+    }
+
+    /// Axes whose angles are in a range.
+    fn draw_apart(
+        &self,
+        [least, most]: [f64; 2],
+        rng: &mut (impl Rng + ?Sized),
+        mut watch: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<Matrix>> {
+        for _ in 0..TRIES {
+            let axes = starts::on_sphere(self.neurons, self.interneurons, rng);
+            if angles_within(&axes, least, most) {
+                return Ok(Some(axes));
+            }
+            if watch().is_break() {
+                return Ok(None);
+            }
+        }
+        let reason = "100000 draws had two columns at an angle outside the range; widen the range";
+        Err(Error::Incompatible { argument: "axes".into(), reason })
     }
 
     fn draw_strengths(&self, strengths: &mut [f64], rng: &mut (impl Rng + ?Sized)) -> Result<()> {

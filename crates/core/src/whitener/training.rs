@@ -15,8 +15,9 @@ use crate::metrics::require_symmetric;
 use crate::moments::Moments;
 use crate::optimal_gains::optimal_gains;
 use crate::real::Real;
+use crate::size::{require_square, require_whitener};
 use crate::starts;
-use crate::synapse_learning::{LearningProgress, LearningState, SynapseLearner};
+use crate::synapse_learning::{LearningProgress, LearningState, SynapseLearner, require_learning};
 
 /// Where the synapses of a trained whitener come from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,8 +89,8 @@ impl WhitenerTraining {
     /// them, the gains that are best in each give the prior, and the gains stand at its mean.
     ///
     /// # Errors
-    /// When there is no context, one has no samples, sizes do not match, nothing varies, a setting is out of range, or no gains make
-    /// M positive definite.
+    /// When there is no context, one has no samples, sizes do not match, nothing varies, a setting is out of range, no gains make M
+    /// positive definite, or there is no memory for so many channels, interneurons or contexts.
     pub fn fit<T: Real>(
         &self,
         settings: WhitenerSettings,
@@ -97,6 +98,7 @@ impl WhitenerTraining {
         watch: impl FnMut(LearningProgress) -> ControlFlow<()>,
     ) -> Result<Whitener<T>> {
         settings.validate()?;
+        self.require_room()?;
         let evidence = Evidence::new(&self.moments, settings.floor)?;
         let start = self.start(&evidence, settings.leak, rng)?;
         let synapses = self.learned(start, &evidence, settings.leak, watch)?;
@@ -138,6 +140,18 @@ impl WhitenerTraining {
             whiteners.push((own.clone(), training.fit(settings.clone(), rng, &mut watch)?));
         }
         GroupedWhitener::new(whiteners)
+    }
+
+    /// Before anything is allocated: of the contexts, and of learning where there are several.
+    fn require_room(&self) -> Result<()> {
+        let channels = self.moments.first().map_or(0, Moments::channels);
+        let interneurons = self.interneurons.unwrap_or(match &self.synapses {
+            TrainingSynapses::Given(synapses) => synapses.columns(),
+            TrainingSynapses::Eigenbasis | TrainingSynapses::Random => channels,
+        });
+        require_square("channels", channels)?;
+        require_learning(channels, interneurons, self.moments.len())?;
+        require_whitener(channels, interneurons)
     }
 
     fn start(&self, evidence: &Evidence, leak: f64, rng: &mut (impl Rng + ?Sized)) -> Result<Matrix> {

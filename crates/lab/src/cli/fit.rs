@@ -228,7 +228,7 @@ impl Asked {
         let Layout { channels, names, sample_rate, .. } = recordings.layout.clone();
         self.require_sense(channels, sample_rate)?;
         let division = self.segments.division(&self.reading, sample_rate)?;
-        let mut sums = Sums::new(channels, division, self.settings.saturation);
+        let mut sums = Sums::new(channels, division, self.settings.saturation)?;
         if !recordings.read_into(&mut sums, watch.outlook, watch.stop)? {
             return Ok(None);
         }

@@ -145,7 +145,7 @@ impl Inspect {
         let options = self.reading.options();
         let (mut reader, format) = (open(source, &options)?, options.format_of(source)?.to_string());
         let layout = reader.layout().clone();
-        let (mut survey, mut rows, mut before) = (Survey::new(&layout), Rows::default(), 0);
+        let (mut survey, mut rows, mut before) = (Survey::new(&layout)?, Rows::default(), 0);
         watch.begin(source);
         loop {
             reader.read((BLOCK / layout.channels).max(1), &mut rows)?;

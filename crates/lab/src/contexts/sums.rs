@@ -1,5 +1,6 @@
 //! Sums rows of recordings up into the moments of their contexts.
 
+use leukos::size::require_moments;
 use leukos::{ContextMoments, Moments, Result, RunningMoments, mark_unusable};
 
 use super::recordings::Division;
@@ -25,18 +26,21 @@ pub struct Sums {
 
 impl Sums {
     /// Of nothing yet.
-    pub fn new(channels: usize, division: Division, saturation: Option<f64>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When there are too many channels for any memory, or for this one.
+    pub fn new(channels: usize, division: Division, saturation: Option<f64>) -> Result<Self> {
+        Ok(Self {
             channels,
             division,
             saturation,
             named: ContextMoments::new(channels),
             finished: Vec::new(),
-            segments: Segments::new(channels, division.length()),
+            segments: Segments::new(channels, division.length())?,
             rows: 0,
             bad: 0,
             unlabelled: 0,
-        }
+        })
     }
 
     /// Takes in some rows of the recording of this name; values that cannot be used become NaN.
@@ -73,7 +77,7 @@ impl Sums {
     /// When moments cannot be summed up.
     pub fn end_recording(&mut self, recording: &str) -> Result<()> {
         let Division::Segments(length) = self.division else { return Ok(()) };
-        let segments = std::mem::replace(&mut self.segments, Segments::new(self.channels, length));
+        let segments = std::mem::replace(&mut self.segments, Segments::new(self.channels, length)?);
         for (i, moments) in segments.finish().into_iter().enumerate() {
             self.finished.push((format!("{recording}, segment {i}"), moments.finish()?));
         }
@@ -103,15 +107,16 @@ struct Segments {
 }
 
 impl Segments {
-    fn new(channels: usize, length: u64) -> Self {
+    fn new(channels: usize, length: u64) -> Result<Self> {
+        require_moments(channels, 1)?;
         let current = RunningMoments::new(channels);
-        Self { channels, length, done: Vec::new(), current, filled: 0, prolonged: None }
+        Ok(Self { channels, length, done: Vec::new(), current, filled: 0, prolonged: None })
     }
 
     fn update(&mut self, mut values: &[f64]) -> Result<()> {
         while !values.is_empty() {
             if self.filled == self.length {
-                self.close();
+                self.close()?;
             }
             let taken = ((values.len() / self.channels) as u64).min(self.length - self.filled);
             let (now, later) = values.split_at(taken as usize * self.channels);
@@ -120,7 +125,7 @@ impl Segments {
                 prolonged.update(now)?;
             }
             self.filled += taken;
-            if 2 * self.filled >= self.length {
+            if self.filled >= self.length - self.filled {
                 self.prolonged = None;
             }
             values = later;
@@ -128,11 +133,13 @@ impl Segments {
         Ok(())
     }
 
-    fn close(&mut self) {
+    fn close(&mut self) -> Result<()> {
+        require_moments(self.channels, 2)?;
         let complete = std::mem::replace(&mut self.current, RunningMoments::new(self.channels));
         self.prolonged = Some(complete.clone());
         self.done.push(complete);
         self.filled = 0;
+        Ok(())
     }
 
     fn finish(mut self) -> Vec<RunningMoments> {

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use leukos::contexts::{Patch, Pcg64};
+use leukos::size::require_moments;
 use leukos::{Error, Matrix, Moments};
 use rand::RngExt;
 
@@ -54,6 +55,7 @@ pub fn patch_covariance(
 ) -> Result<Matrix, NoCovariance> {
     let room = room(image, patch).ok_or(NoCovariance::TooSmall)?;
     let pixels = patch.height * patch.width;
+    require_moments(pixels, 1).map_err(NoCovariance::Unusable)?;
     let mut moments = Moments::new(pixels);
     let mut patches = Vec::with_capacity(BLOCK * pixels);
     for (i, [top, left]) in Corners::new(room, sampling, rng).enumerate() {

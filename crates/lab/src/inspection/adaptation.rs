@@ -1,6 +1,7 @@
 //! Lets a model adapt to a recording and keeps what a picture of it needs, in memory that does not grow.
 
 use anyhow::Result;
+use leukos::size::require_moments;
 use leukos::{FrozenWhitener, GroupedWhitener, Matrix, Model, RunningError, RunningMoments, Whitener};
 
 use crate::contexts::Spectrum;
@@ -53,6 +54,7 @@ impl Adaptation {
         mut watch: impl FnMut(u64) -> bool,
     ) -> Result<Option<Self>> {
         let n = model.whitener.channels();
+        require_moments(n, 2)?;
         let (mut stimuli, mut responses) = (RunningMoments::new(n), RunningMoments::new(n));
         let mut adapting = Meter::new(&model.whitener)?;
         let mut frozen = Fixed { whitener: model.whitener.frozen()?, meter: Meter::new(&model.whitener)? };

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anyhow::Result;
+use leukos::size::require_moments;
 use leukos::{Matrix, RunningMoments, WhitenerSettings, eigenbasis};
 use serde::Serialize;
 
@@ -75,10 +76,16 @@ const FAR: f64 = 12.0;
 const ENOUGH: u64 = 10;
 /// Tables of more channels are shortened.
 const MOST_LINES: usize = 40;
+/// The width of the column of names; a name may stand out of it, but a formatter panics at widths above 65 535.
+const WIDEST: usize = 40;
 
 impl Survey {
     /// Of a recording whose rows are still to come.
-    pub fn new(layout: &Layout) -> Self {
+    ///
+    /// # Errors
+    /// When it has too many channels for any memory, or for this one.
+    pub fn new(layout: &Layout) -> Result<Self> {
+        require_moments(layout.channels, 1)?;
         let name = |channel: usize| layout.names.as_ref().map(|names| names[channel].clone());
         let blank = |channel| ChannelStatistics {
             name: name(channel),
@@ -91,7 +98,7 @@ impl Survey {
             squares: 0.0,
         };
         let channels = (0..layout.channels).map(blank).collect();
-        Self { channels, moments: RunningMoments::new(layout.channels), rows: 0, bad_rows: 0 }
+        Ok(Self { channels, moments: RunningMoments::new(layout.channels), rows: 0, bad_rows: 0 })
     }
 
     /// Takes in some rows.
@@ -269,7 +276,7 @@ impl Words<'_> {
     fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let channels = &self.report.channels;
         let name = |i: usize| channels[i].name.clone().unwrap_or_default();
-        let widest = (0..channels.len()).map(|i| name(i).chars().count()).max().unwrap_or(0);
+        let widest = (0..channels.len()).map(|i| name(i).chars().count()).max().unwrap_or(0).min(WIDEST);
         write!(
             f,
             "\n{:>7} {:widest$} {:>10} {:>10} {:>10} {:>10} {:>8}",

@@ -83,6 +83,10 @@ class Circuit:
 
 @final
 class OnlineRun:
+    def __new__(
+        cls, responses: _Array, circuit: Circuit, errors: _Doubles | None, trace: dict[str, _Array]
+    ) -> Self: ...
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
     @property
     def responses(self) -> _Array: ...
     @property
@@ -94,6 +98,8 @@ class OnlineRun:
 
 @final
 class OfflineRun:
+    def __new__(cls, errors: _Doubles | None, circuit: Circuit, presentations: int) -> Self: ...
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
     @property
     def errors(self) -> _Doubles | None: ...
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._leukos import control_covariances, draw_stimuli, field_covariances, synthetic_covariances
+from ._plain_arrays import refuse_disguised
 
 __all__ = [
     "SyntheticContexts",
@@ -171,6 +172,7 @@ def draw(
 
     Returns an array of shape (presentations * samples, N).
     """
+    refuse_disguised("covariances", covariances)
     covariances = np.asarray(covariances)
     if presented is None:
         presented = np.arange(len(covariances)) if covariances.ndim else []

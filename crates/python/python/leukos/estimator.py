@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,40 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._leukos import ContextMoments, Moments, Whitener
+from ._plain_arrays import refuse_disguised
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Lets one thread at a time change an estimator, and leaves it as it was after an error or Ctrl-C.
+
+    Those who only read it need not wait: what they read is replaced, never changed.
+    """
+
+    @wraps(method)
+    def changing(self: Any, *arguments: P.args, **options: P.kwargs) -> R:
+        mark = object()
+        # One step of the interpreter, so of two threads only one succeeds.
+        if self.__dict__.setdefault("_changing", mark) is not mark:
+            raise RuntimeError(
+                f"{method.__name__}: expected one thread at a time to change this {type(self).__name__}, got a call "
+                "while another is still inside fit, partial_fit or adapt_transform; give each thread its own copy"
+            )
+        before = {name: value for name, value in self.__dict__.items() if name != "_changing"}
+        try:
+            return method(self, *arguments, **options)
+        except BaseException:
+            for name in self.__dict__.keys() - before.keys() - {"_changing"}:
+                del self.__dict__[name]
+            self.__dict__.update(before)
+            raise
+        finally:
+            del self.__dict__["_changing"]
+
+    return changing
 
 
 class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -143,6 +178,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.patience = patience
         self.leak = leak
 
+    @_alone
     def fit(self, X: ArrayLike, y: object = None, *, contexts: ArrayLike | None = None) -> Self:
         """Finds synapses, gains, mean and scale.
 
@@ -154,14 +190,18 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             A label for each sample. Samples with the same label are of the same context, wherever they stand.
         """
         self._forget()
-        return self.partial_fit(X, y, contexts=contexts)
+        return self._sum_up(X, contexts)
 
+    @_alone
     def partial_fit(self, X: ArrayLike, y: object = None, *, contexts: ArrayLike | None = None) -> Self:
         """Takes more samples in: the outcome is that of one `fit` with all of them.
 
         The whitener starts anew from the sums of all samples; what `adapt_transform` has learned since is not kept.
         Parameters are those of `fit`.
         """
+        return self._sum_up(X, contexts)
+
+    def _sum_up(self, X: ArrayLike, contexts: ArrayLike | None) -> Self:
         known = getattr(self, "_sums", None)
         if known is None and hasattr(self, "_whitener"):
             raise ValueError(
@@ -180,6 +220,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         return self._fit_sums(sums, fitting)
 
+    @_alone
     def fit_moments(self, contexts: Mapping[str, Moments] | Moments) -> Self:
         """Fits to samples that were summed up elsewhere: on other machines, or over months.
 
@@ -235,6 +276,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._whitener.inverse_transform(self._validated(X, reset=False, channels=False))
 
+    @_alone
     def adapt_transform(self, X: ArrayLike, *, contexts: ArrayLike | None = None) -> Any:
         """Whitens samples one by one, and adapts to each.
 
@@ -258,11 +300,11 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 whitener.begin_context()
             label = own if contexts is not None else None
             responses.append(whitener.adapt(rows))
-        # Only now: after an error or Ctrl-C everything is as it was.
         self._whitener, self._label = whitener, label
         joined = responses[0] if len(responses) == 1 else np.concatenate(responses)
         return _wrap_data_with_container("transform", joined, given, self)
 
+    @_alone
     def adapt_inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Turns the responses of `adapt_transform` back into samples, by adapting along.
 
@@ -279,10 +321,13 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._whitener = whitener
         return samples
 
+    @_alone
     def begin_context(self) -> Self:
         """Says that a new context begins: the gains go to the mean of their prior and adapt quickly."""
         check_is_fitted(self)
-        self._whitener.begin_context()
+        whitener = copy(self._whitener)
+        whitener.begin_context()
+        self._whitener = whitener
         return self
 
     def score(self, X: ArrayLike, y: object = None) -> float:
@@ -365,6 +410,10 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         adapted = self._fitted().samples_seen
         return adapted if self._sums is None else adapted + self._sums.rows
 
+    def __getstate__(self) -> Any:
+        # Who is inside this one is not inside its copy.
+        return {name: value for name, value in super().__getstate__().items() if name != "_changing"}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_whitener")
 
@@ -386,6 +435,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _validated(self, X: ArrayLike, *, reset: bool, channels: bool = True, finite: bool = True) -> NDArray[Any]:
         """X as an array of float32 or float64, in whatever order its numbers lie."""
+        refuse_disguised("X", X)
         finite = finite and self.bad_samples == "error"
         options = {"dtype": [np.float64, np.float32], "ensure_all_finite": finite}
         if channels:
@@ -439,6 +489,8 @@ def _runs(X: NDArray[Any], contexts: ArrayLike | None) -> Iterator[tuple[str, ND
     if contexts is None:
         yield "", X
         return
+    if isinstance(contexts, np.ma.MaskedArray):
+        raise ValueError("contexts: expected labels without a mask, got a masked array")
     labels = np.asarray(contexts)
     if labels.shape != (len(X),):
         raise ValueError(f"contexts: expected one label for each of {len(X)} samples, got shape {labels.shape}")

@@ -27,7 +27,7 @@ impl Contexts {
             return Err(Usage(complaint.into()).into());
         }
         let (stop, outlook) = (stop_or_say(NOTHING_WRITTEN), Shown::new(self.quiet));
-        let mut sums = Sums::new(channels, division, None);
+        let mut sums = Sums::new(channels, division, None)?;
         if !recordings.read_into(&mut sums, &outlook, stop)? {
             outlook.say(NOTHING_WRITTEN);
             return Ok(End::Interrupted);

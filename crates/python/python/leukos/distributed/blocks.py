@@ -14,6 +14,8 @@ import pandas as pd
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
+from .._plain_arrays import refuse_disguised
+
 
 class Block(NamedTuple):
     """One block of rows, not read yet."""
@@ -99,6 +101,7 @@ def _source(number: int, block: Any) -> Delayed | Path | NDArray[Any]:
 
 
 def _array(rows: Any) -> NDArray[Any]:
+    refuse_disguised("rows", rows)
     try:
         return np.asarray(rows)
     except ValueError:

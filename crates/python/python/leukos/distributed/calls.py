@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-RESERVED = ("seed", "seconds", "error")
-"""Columns that a table has whatever is swept over."""
+CHECKSUM = "crc32"
+"""What a line of a file calls its checksum."""
+RESERVED = ("seed", "seconds", "error", CHECKSUM)
+"""Names that a table or its file has whatever is swept over."""
 
 
 class Task(NamedTuple):

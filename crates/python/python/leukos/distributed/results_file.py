@@ -1,33 +1,54 @@
-"""Keeps the rows of a sweep in a file, one line of JSON each, from which it can go on."""
+"""Keeps the rows of a sweep in a file, one line of JSON each, from which it can go on.
+
+A line ends with the checksum of what stands before it, so that no damage passes for a result. The file is only ever
+written to at its end: a damaged line stays where it is, and what it held runs again.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import warnings
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from .calls import Row, Task, plain
+from .calls import CHECKSUM, Row, Task, plain
+
+try:
+    import fcntl
+except ImportError:  # Windows, where two sweeps can still get into each other's way.
+    fcntl = None  # type: ignore[assignment]
+
+_SEALED = re.compile(rb'(.*), "%s": "([0-9a-f]{8})"\}' % CHECKSUM.encode(), flags=re.DOTALL)
 
 
 class ResultsFile:
     """The rows that are there, and a place for those to come; without a path, neither.
 
-    A row has the parameters, `seed`, the results, `seconds` and `error`, in this order: what stands before `seed` are
-    the names of the parameters.
+    A row has the parameters, `seed`, the results, `seconds`, `error` and its checksum, in this order: what stands
+    before `seed` are the names of the parameters. As long as it is open, no other sweep can open it.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, names: Sequence[str]) -> None:
         self._rows: dict[str, Row] = {}
         self._file: BinaryIO | None = None
-        if path is not None:
-            self._path, self._names = Path(path), names
-            whole = self._read() if self._path.exists() else 0
-            self._file = self._path.open("ab")
-            self._file.truncate(whole)
-            if whole and not self._path.read_bytes().endswith(b"\n"):
-                self._file.write(b"\n")
+        if path is None:
+            return
+        self._path, self._names = Path(path), names
+        # Not "append", which would write at the end of what another program has made of it meanwhile.
+        self._file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        try:
+            self._lock()
+            end = self._read()
+        except BaseException:
+            self._file.close()
+            raise
+        self._file.truncate(end)
+        self._file.seek(end)
+        self._lines_end = end == 0 or self._byte_before(end) == b"\n"
 
     def find(self, task: Task) -> Row | None:
         """What came of a task, if that is there."""
@@ -35,43 +56,91 @@ class ResultsFile:
 
     def add(self, task: Task, row: Row) -> None:
         """Writes a row, at once."""
-        if self._file is not None:
-            line = {**_plain(task), "seed": task.seed, **row.results, "seconds": row.seconds, "error": row.error}
-            self._file.write(json.dumps(line).encode() + b"\n")
-            self._file.flush()
+        if self._file is None:
+            return
+        line = {**_plain(task), "seed": task.seed, **row.results, "seconds": row.seconds, "error": row.error}
+        self._file.write((b"" if self._lines_end else b"\n") + _sealed(json.dumps(line).encode()) + b"\n")
+        self._file.flush()
+        self._lines_end = True
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
             self._file.close()
 
-    def _read(self) -> int:
-        """Takes in the rows, and says how many bytes of the file they are: a last one may be half written."""
-        whole = 0
-        for number, line in enumerate(self._path.read_bytes().splitlines(keepends=True), start=1):
-            if not line.endswith(b"\n") and line.startswith(b'{"') and not _is_json(line):
-                break
-            self._take_in(number, line)
-            whole += len(line)
-        return whole
-
-    def _take_in(self, number: int, line: bytes) -> None:
+    def _lock(self) -> None:
+        assert self._file is not None
+        if fcntl is None:
+            return
         try:
-            row = json.loads(line)
-            names = list(row)
-            first = names.index("seed")
-            seconds, error = row.pop("seconds"), row.pop("error")
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise ValueError(f"path: expected rows of a sweep in {self._path}, got another line {number}") from None
-        if set(names[:first]) != set(self._names):
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RuntimeError(f"path: expected a file that no other sweep is writing, got {self._path}") from None
+        except OSError:
+            pass  # Some file systems know no locks; there it goes without.
+
+    def _byte_before(self, end: int) -> bytes:
+        assert self._file is not None
+        self._file.seek(end - 1)
+        return self._file.read(1)
+
+    def _read(self) -> int:
+        """Takes in the rows, and says where to go on: a last one that is half written is not kept."""
+        assert self._file is not None
+        content = self._file.read()
+        lines = content.split(b"\n")
+        tail = lines.pop()
+        damaged = [number for number, line in enumerate(lines, start=1) if not self._take_in(number, line)]
+        if not self._rows and (damaged or not _is_half_a_line(tail)):
+            self._require_checksum(lines[0] if lines else tail)
+        if damaged:
+            numbers = ", ".join(map(str, damaged))
+            warnings.warn(f"{self._path}: damaged on line {numbers}; what was there runs again", stacklevel=4)
+        if not tail or self._take_in(len(lines) + 1, tail):
+            return len(content)
+        return len(content) - len(tail)
+
+    def _take_in(self, number: int, line: bytes) -> bool:
+        """Whether a line is as it was written; then its row is known."""
+        match = _SEALED.fullmatch(line)
+        if match is None or _sealed(match[1] + b"}") != line:
+            return False
+        row = json.loads(match[1] + b"}")
+        names = list(row)
+        parameters = names[: names.index("seed")]
+        if set(parameters) != set(self._names):
             raise ValueError(
-                f"path: expected a sweep over {sorted(self._names)} in {self._path}, got {sorted(names[:first])} on "
+                f"path: expected a sweep over {sorted(self._names)} in {self._path}, got {sorted(parameters)} on "
                 f"line {number}"
             )
-        parameters = {name: row.pop(name) for name in names[:first]}
-        self._rows[_key(Task(parameters, row.pop("seed")))] = Row(row, seconds, error)
+        seconds, error = row.pop("seconds"), row.pop("error")
+        task = Task({name: row.pop(name) for name in parameters}, row.pop("seed"))
+        self._rows[_key(task)] = Row(row, seconds, error)
+        return True
+
+    def _require_checksum(self, first: bytes) -> None:
+        """Says what a file is that has no whole line of ours: nothing is known of it, so nothing of it is changed."""
+        row = json.loads(first) if _is_json(first) else None
+        if isinstance(row, dict) and {"seed", "seconds", "error"} <= row.keys() and CHECKSUM not in row:
+            raise ValueError(
+                f"path: expected rows with checksums in {self._path}, got rows without, as older versions wrote them; "
+                "start a new file"
+            )
+        raise ValueError(f"path: expected rows of a sweep in {self._path}, got another line 1")
+
+
+def _sealed(line: bytes) -> bytes:
+    """A JSON object with its checksum as the last entry."""
+    return line[:-1] + b', "%s": "%08x"}' % (CHECKSUM.encode(), zlib.crc32(line))
+
+
+def _is_half_a_line(tail: bytes) -> bool:
+    """Whether this may be how a first row begins that was not written to its end; nothing is one as well."""
+    return not tail or b'{"'.startswith(tail[:2]) and not _is_json(tail)
 
 
 def _is_json(line: bytes) -> bool:

@@ -44,7 +44,9 @@ def sweep(
         Whose workers run it; without one, as many threads of this process as it has processors.
     path : file name, optional
         Of a file with a line of JSON for each finished call, written as they come. A sweep that is started again with
-        it runs only what is not there yet. An error of the function is there, the death of a worker is not.
+        it runs only what is not there yet. An error of the function is there, the death of a worker is not. Each line
+        has a checksum: what stands on a damaged one runs again, with a warning. Of two sweeps at a time with one file
+        the second raises RuntimeError.
     progress : bool, optional
         Whether stderr shows how far it has come; by default, if that is a terminal.
 
