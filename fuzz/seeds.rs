@@ -1,6 +1,7 @@
 //! Writes small sound model files and recordings into `corpus/` for the fuzzer to begin with.
 
 mod recording_seeds;
+mod unsealed;
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -9,6 +10,8 @@ use std::path::Path;
 use leukos::{
     GroupedWhitener, Matrix, Model, Moments, Real, Span, Whitener, WhitenerSettings, WhitenerTraining, contexts::stream,
 };
+
+use unsealed::unsealed;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -32,13 +35,15 @@ fn write_models(folder: &Path) -> Result<(), Box<dyn Error>> {
     ] {
         for rows in [0, 5, 12, 60, 400] {
             let bytes = after::<f64>(&synapses, learns, rows)?;
-            std::fs::write(folder.join(format!("{name}-{rows}-double")), bytes)?;
+            std::fs::write(folder.join(format!("{name}-{rows}-double")), unsealed(&bytes)?)?;
             let bytes = after::<f32>(&synapses, learns, rows)?;
-            std::fs::write(folder.join(format!("{name}-{rows}-single")), bytes)?;
+            std::fs::write(folder.join(format!("{name}-{rows}-single")), unsealed(&bytes)?)?;
         }
     }
-    std::fs::write(folder.join("trained"), trained()?)?;
-    std::fs::write(folder.join("grouped"), grouped()?)?;
+    std::fs::write(folder.join("trained"), unsealed(&trained()?)?)?;
+    std::fs::write(folder.join("grouped"), unsealed(&grouped()?)?)?;
+    // One with its seal, so that this way in is walked, too.
+    std::fs::write(folder.join("sealed"), grouped()?)?;
     Ok(())
 }
 

@@ -4,18 +4,13 @@ use leukos::{
     Error, Matrix, align, basis_distance, basis_match, cosine_basis, cosine_basis_2d, eigenbasis, starts,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::bridge::{self, coin, farthest, normals, random_covariance};
+use crate::cases::config;
 use crate::twin;
-
-/// The same cases on every machine and in every run.
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 64, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..Default::default() }
-}
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
@@ -89,7 +84,7 @@ fn sorted_columns(matrix: &Matrix) -> Vec<Vec<u64>> {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(64, 2))]
 
     #[test]
     fn alignment_is_the_best_of_all_signed_permutations(seed: u64, n in 1..5usize, k in 0..=6usize) {

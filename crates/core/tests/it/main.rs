@@ -6,6 +6,7 @@
 mod against_twin;
 mod alignment;
 mod bridge;
+mod cases;
 mod contexts;
 mod ensemble;
 mod equations;

@@ -10,16 +10,11 @@ use leukos::{
     WhitenerTraining,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::bridge::{self, bits_of};
-
-/// The same cases on every machine and in every run.
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 64, rng_seed: RngSeed::Fixed(6), failure_persistence: None, ..Default::default() }
-}
+use crate::cases::config;
 
 fn normals(rng: &mut Pcg64, count: usize) -> Vec<f64> {
     bridge::normals(1, count, rng).concat()
@@ -148,7 +143,7 @@ fn assert_goes_on<T: Real>(case: &Case, rows: usize, moments: impl Iterator<Item
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(64, 6))]
 
     #[test]
     fn a_whitener_goes_on_as_if_it_had_never_been_put_away(case in cases(), cuts in prop::collection::btree_set(0..900_usize, 1..6)) {

@@ -8,19 +8,14 @@ use leukos::{
     Circuit, Error, GainRule, Online, Real, Rules, Sign, Solver, Step, SynapseRule, Synapses, Test, models,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
 use crate::bridge::{self, bits, bits_of, coin, farthest, flat, nested, normals, random_covariance};
+use crate::cases::config;
 use crate::twin::{self, matmul, matvec, transpose};
-
-/// The same cases on every machine and in every run.
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Default::default() }
-}
 
 /// What a random case is made from. Proptest makes the sizes small; the seed draws the rest.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +99,7 @@ fn permuted(circuit: &twin::Circuit, order: &[usize]) -> twin::Circuit {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(48, 1))]
 
     /// Interneurons have no order: permuting them permutes the result.
     #[test]

@@ -4,20 +4,15 @@ use leukos::contexts::stream;
 use leukos::starts::on_sphere;
 use leukos::{Moments, Real, Span, Whitener, WhitenerSettings, WhitenerTraining};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use crate::bridge::{bits_of, farthest, wide};
+use crate::cases::config;
 use crate::whitener_streams::{
     covariance, fit, gaussian, is_positive_definite, largest, mistreated, narrow, scaled, trained, visible,
     whitened,
 };
-
-/// The same cases on every machine and in every run.
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(6), failure_persistence: None, ..Default::default() }
-}
 
 const CHANNELS: usize = 4;
 const ROWS: usize = 3000;
@@ -202,7 +197,7 @@ fn assert_every_step_is_valid<T: Real>(case: Case) {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(48, 6))]
 
     #[test]
     fn how_a_stream_is_cut_changes_no_bit(case in cases()) {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use anyhow::Result;
 use leukos::contexts::{Contexts, Pcg64, stream};
-use serde_json::json;
+use serde::Serialize;
 
 use super::{
     Experiment, Figure, Scale, Spec, ablation, biological, control, geometry, interneurons, leak, natural,
@@ -126,8 +126,40 @@ pub fn fingerprint_of(contexts: &Contexts) -> u64 {
 pub struct Planned {
     pub figure: Figure,
     pub experiment: Box<dyn Experiment>,
-    /// What its runs belong to: program, spec, scale, seed and contexts.
+    /// What its runs belong to.
     pub key: String,
+}
+
+/// What runs belong to. As long as all of it is the same, a finished run need not be done again.
+#[derive(Clone, Serialize)]
+struct Belonging {
+    version: &'static str,
+    commit: &'static str,
+    /// A number that stands for the sources the program was built from: those that were changed and not committed too.
+    sources: &'static str,
+    spec: String,
+    scale: Scale,
+    seed: u64,
+    /// A number that stands for contexts from a file.
+    contexts: u64,
+}
+
+impl Belonging {
+    fn of(spec: String, contexts: u64, setting: &Setting) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            commit: env!("LEUKOS_COMMIT"),
+            sources: env!("LEUKOS_SOURCES"),
+            spec,
+            scale: setting.scale,
+            seed: setting.seed,
+            contexts,
+        }
+    }
+
+    fn key(&self) -> Result<String> {
+        Ok(format!("{:016x}", fingerprint(&serde_json::to_vec(self)?)))
+    }
 }
 
 /// All the work of a call.
@@ -144,11 +176,7 @@ impl Plan {
         let planned = |spec: Spec| {
             let (figure, text) = (spec.figure(), serde_json::to_string(&spec)?);
             let experiment = experiment(spec, setting)?;
-            let key = json!({
-                "version": env!("CARGO_PKG_VERSION"), "commit": env!("LEUKOS_COMMIT"), "spec": text,
-                "scale": setting.scale, "seed": setting.seed, "contexts": experiment.fingerprint(),
-            });
-            let key = format!("{:016x}", fingerprint(key.to_string().as_bytes()));
+            let key = Belonging::of(text, experiment.fingerprint(), setting).key()?;
             Ok(Planned { figure, experiment, key })
         };
         Ok(Self { figures: specs.into_iter().map(planned).collect::<Result<_>>()? })
@@ -167,4 +195,32 @@ fn experiment(spec: Spec, setting: &Setting) -> Result<Box<dyn Experiment>> {
         Spec::Leak(spec) => Box::new(leak::Leak::new(spec, setting)?),
         Spec::Ablation(spec) => Box::new(ablation::Ablation::new(spec, setting)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A test that fails is meant to stop.
+
+    use super::*;
+
+    #[test]
+    fn runs_of_other_sources_have_another_key() {
+        let setting = Setting { scale: Scale::Quick, seed: 1, stacks: Vec::new() };
+        let now = Belonging::of("spec".into(), 2, &setting);
+        assert_eq!(now.sources.len(), 16, "the build script has left a number");
+        let others = [
+            Belonging { version: "0.0.0", ..now.clone() },
+            Belonging { commit: "another", ..now.clone() },
+            Belonging { sources: "0123456789abcdef", ..now.clone() },
+            Belonging { spec: "other".into(), ..now.clone() },
+            Belonging { scale: Scale::Paper, ..now.clone() },
+            Belonging { seed: 2, ..now.clone() },
+            Belonging { contexts: 3, ..now.clone() },
+        ];
+        let mut keys: Vec<String> = others.iter().map(|other| other.key().unwrap()).collect();
+        keys.extend([now.key().unwrap(), now.clone().key().unwrap()]);
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), others.len() + 1);
+    }
 }

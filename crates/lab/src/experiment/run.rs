@@ -97,6 +97,14 @@ fn open<'a>(planned: &'a Planned, how: &Execution<'_>) -> Result<Progress<'a>> {
     let (store, mut found) = Store::open(&path, &planned.key)?;
     let tasks = planned.experiment.tasks();
     found.records.retain(|task, _| tasks.iter().any(|(known, _)| known == task));
+    if found.damaged > 0 {
+        let lines = if found.damaged == 1 { "line was" } else { "lines were" };
+        how.outlook.say(&format!(
+            "{name}: {} {lines} damaged or cut off in {}; what is missing is run again",
+            found.damaged,
+            path.display()
+        ));
+    }
     if found.outdated {
         how.outlook.say(&format!(
             "{name}: begins anew, because spec, scale, seed, contexts or program are not those of the runs in {}",

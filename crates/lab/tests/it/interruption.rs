@@ -71,5 +71,27 @@ fn a_line_that_was_cut_off_is_run_again() {
     std::fs::write(&runs, &text[..text.len() - 40]).expect("a shorter file");
     let output = bench.reproduce("synthetic", &[]);
     assert!(stderr(&output).contains("7 of 8 runs"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 line was damaged or cut off in "), "{}", stderr(&output));
+    assert!(whole == bench.results()["figures"]);
+}
+
+#[test]
+fn damaged_lines_are_counted_and_run_again() {
+    let bench = Bench::new();
+    bench.reproduce("synthetic", &["--quiet"]);
+    let (runs, whole) = (bench.path("out/runs/synthetic.jsonl"), bench.results()["figures"].clone());
+    let mut lines: Vec<String> =
+        std::fs::read_to_string(&runs).expect("records").lines().map(Into::into).collect();
+    // A digit of a result becomes another one: still JSON, still a number.
+    for line in [2, 5] {
+        let digit = lines[line].rfind(|letter: char| letter.is_ascii_digit()).expect("a number");
+        let other = if lines[line].as_bytes()[digit] == b'7' { "8" } else { "7" };
+        lines[line].replace_range(digit..=digit, other);
+    }
+    std::fs::write(&runs, lines.join("\n") + "\n").expect("a damaged file");
+    let output = bench.reproduce("synthetic", &[]);
+    assert!(stderr(&output).contains("6 of 8 runs"), "{}", stderr(&output));
+    let said = format!("synthetic: 2 lines were damaged or cut off in {}", runs.display());
+    assert!(stderr(&output).contains(&said), "{}", stderr(&output));
     assert!(whole == bench.results()["figures"]);
 }

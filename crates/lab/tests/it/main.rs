@@ -16,6 +16,7 @@ mod recordings_refused;
 mod report;
 mod reproduce;
 mod schema;
+mod sources;
 mod specs;
 mod stacks;
 mod usage;

@@ -169,7 +169,7 @@ class Bench:
         if not names_one(said.split("error: ")[-1], {*self.whole, *now, "standard output", "standard error"}):
             return f"named no file: {said}"
         over = sorted(set(now) - {*job.files(), *job.outputs})
-        over = [name for name in over if not (job.kept and f"{name}/".startswith(job.kept))]
+        over = [name for name in over if name.endswith(".lock") or not f"{name}/".startswith(job.kept or "\0")]
         return f"left over: {' '.join(over)}" if over else "refused"
 
     def wrong(self, now):

@@ -10,6 +10,7 @@ leave nothing over either. No package is needed.
 import argparse
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -133,7 +134,7 @@ def stalled(command, folder, way, data, number):
             pipe.flush()
         except BrokenPipeError:
             return f"ended before it was interrupted: {child.stderr.read().decode(errors='replace')}"
-        time.sleep(0.15)
+        await_listening(child, number)
         wrong = ends(child, number)
     finally:
         child.kill()
@@ -144,6 +145,17 @@ def stalled(command, folder, way, data, number):
         (folder / "fifo").unlink(missing_ok=True)
     over = sorted({path.name for path in folder.iterdir()} - {MODEL})
     return wrong or (f"left over: {' '.join(over)}" if over else None)
+
+
+def await_listening(child, number):
+    """Waits until a child listens to a signal, where the system tells, and then a little until its input has stalled."""
+    status, until = Path(f"/proc/{child.pid}/status"), time.monotonic() + SOON
+    while status.exists() and time.monotonic() < until:
+        caught = re.search(r"SigCgt:\s*(\w+)", status.read_text())
+        if caught is None or int(caught[1], 16) >> (number - 1) & 1:
+            break
+        time.sleep(0.01)
+    time.sleep(0.15)
 
 
 def abandon(pipe):
