@@ -5,9 +5,9 @@ Usage: python crash_states.py PROGRAM [--states N] [--seed S] [--only JOB:STATE]
 The system calls of real runs are recorded with strace. A state is what a prefix of them leaves (the program was
 killed), also with the last write cut; or what may be left of a prefix when the power fails: of what was written to a
 file since it was last synced any part may be missing, cut off or zero, and of what happened to a folder since that was
-last synced any single event may be missing. From each state `--resume` must either end with the bytes of a run that
-was never interrupted and leave nothing over, or refuse with the name of a file; then nothing may be lost, and a run
-from the beginning must still do. No package is needed.
+last synced any single event may be missing. From each state `--resume` must end with the bytes of a run that was never
+interrupted, and leave nothing over. After a failure of the power it may also refuse with the name of a file; then
+nothing may be lost, and a run from the beginning must still do. No package is needed.
 
 With `--unsynced` the program is taken for one that syncs nothing, which must fail: so it is known that the states bite.
 """
@@ -244,7 +244,7 @@ class Recorded:
         first = 2 * len(self.steps) + 1
         return [*kills, *range(first, first + count - len(kills))]
 
-    def outcome(self, files):
+    def outcome(self, kind, files):
         """What becomes of a state: `same bytes`, `refused`, or what is wrong."""
         stream = self.job.stream
         if self.job.existing and files.get(stream.output) not in {OLD, self.whole}:
@@ -259,6 +259,8 @@ class Recorded:
                 return f"ended with {outcome.returncode} and named no file: {said}"
             if lost := self.changed():
                 return f"refused, but {lost}"
+            if kind == "killed":
+                return f"refused after a kill: {said.splitlines()[-1]}"
             if self.job.existing and (self.folder / stream.output).read_bytes() not in {OLD, self.whole}:
                 return "refused, but the output that was there before is lost"
             again = call(stream.resumable(self.program), self.folder, timeout=60)
@@ -285,12 +287,12 @@ class Recorded:
         if now[stream.output] != self.whole:
             return f"{stream.output} has other bytes"
         over = sorted(set(now) - {MODEL, STATE, stream.input, stream.output})
-        return self.changed() or (f"left over: {' '.join(map(kind_of, over))}" if over else None)
+        return self.changed() or (f"left over: {' '.join(over)}" if over else None)
 
 
-def kind_of(name):
-    """A leftover without what is random in its name, so that equal troubles have equal words."""
-    return re.sub(r"(?<=.)\.[^.]+\.partial$", ".*.partial", name)
+def kind_of(reason):
+    """A reason without what is random in the names of files, so that equal troubles have equal words."""
+    return re.sub(r"\.\w+\.partial\b", ".*.partial", reason)
 
 
 def look(job, folder, model, arguments):
@@ -300,7 +302,7 @@ def look(job, folder, model, arguments):
     numbers = [arguments.state] if arguments.state is not None else recorded.numbers(arguments.count, arguments.seed)
     for number in numbers:
         kind, files = recorded.state(number, arguments.seed)
-        outcome = recorded.outcome(files)
+        outcome = recorded.outcome(kind, files)
         fine = outcome in {"same bytes", "refused"}
         counts[kind, outcome if fine else "failed"] += 1
         if not fine:
@@ -347,10 +349,10 @@ def main():
             total += counts
             print(row(f"{number:2} {job.name}", calls, counts), flush=True)
             failed += [(number, *failure) for failure in failures]
-            reasons.update(failure[-1] for failure in failures)
+            reasons.update(kind_of(failure[-1]) for failure in failures)
     print(row("all", "", total))
     for reason, count in reasons.most_common(12):
-        example = next(f"--only {number}:{state}" for number, state, _, why in failed if why == reason)
+        example = next(f"--only {number}:{state}" for number, state, _, why in failed if kind_of(why) == reason)
         print(f"FAILED {count} times: {reason}\n    once more: --seed {arguments.seed} {example}")
     sys.exit(1 if failed else 0)
 

@@ -100,7 +100,7 @@ def stalls(program, model, folder, formats, signals):
     outcomes = []
     for format in formats:
         extension, reading = INPUTS[format]
-        reading = reading or ["--format", format]
+        reading = ["--format", extension[1:], *reading]
         data = WRITERS[format](stimuli(4000, 3))
         # Half of the rows, and half of a row; or nothing at all, not even a header.
         for some in [data[: len(data) // 2 + 1], b""]:
@@ -155,7 +155,7 @@ def await_listening(child, number):
         if caught is None or int(caught[1], 16) >> (number - 1) & 1:
             break
         time.sleep(0.01)
-    time.sleep(0.15)
+    time.sleep(0.1)
 
 
 def abandon(pipe):
