@@ -74,6 +74,8 @@ struct Stream<'a, T: Real> {
     engine: Engine<T>,
     writer: Box<dyn Writer>,
     begun: Begun,
+    /// How many bytes of the output are written last.
+    header: usize,
     /// What checkpoints answer for, where there are any.
     saving: Option<(Original, Tracks)>,
     /// What a number of the input is multiplied by: whole responses come back from their scale.
@@ -136,6 +138,7 @@ impl<'a, T: Real> Stream<'a, T> {
             engine,
             writer,
             begun,
+            header: shape.header(0).len(),
             saving,
             unit,
             suspects_whole: order.suspects_whole()?,
@@ -283,7 +286,7 @@ impl<'a, T: Real> Stream<'a, T> {
             original: original.clone(),
             input,
             read: tracks.read(input).with_context(|| self.order.input.to_string())?,
-            written: tracks.written(partial, length).with_context(output)?,
+            written: tracks.written(partial, self.header, length).with_context(output)?,
             partial: name,
             held: self.engine.held(),
             label: self.label.clone(),

@@ -132,7 +132,8 @@ impl Contexts {
     /// Whether the source is a file that has, or is said to have, a format of recordings.
     fn is_recording(&self) -> bool {
         let format = self.reading.format.or_else(|| Format::of_name(&self.source).ok());
-        self.source.is_file() && format.is_some()
+        // A pipe with a name is a recording, too.
+        self.source.exists() && !self.source.is_dir() && format.is_some()
     }
 
     /// A flag that would change nothing is a misunderstanding.

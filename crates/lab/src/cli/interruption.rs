@@ -14,7 +14,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static PARTING_WORDS: Mutex<String> = Mutex::new(String::new());
 
 /// How long a command may take to end by itself: whoever has asked it to should not wait for a second.
-const PATIENCE: Duration = Duration::from_millis(600);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Begins to listen.
 pub fn listen() -> Result<()> {

@@ -50,7 +50,9 @@ fn contexts_of(bytes: &[u8]) -> Result<Contexts> {
 
 /// Whether a file is a `.npy` array of three dimensions, and so a stack rather than a recording.
 pub fn is_stack(path: &Path) -> bool {
-    let header = std::fs::File::open(path).ok().and_then(|file| NpyHeader::from_reader(file).ok());
+    // What is read of a pipe is gone.
+    let file = if path.is_file() { std::fs::File::open(path).ok() } else { None };
+    let header = file.and_then(|file| NpyHeader::from_reader(file).ok());
     header.is_some_and(|header| header.shape().len() == 3)
 }
 

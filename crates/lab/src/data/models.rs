@@ -35,6 +35,8 @@ pub fn write_model<T: Real>(path: &Path, model: &Model<T>) -> Result<()> {
 /// Whether a file is a model, by its name or by how it begins: the length of a JSON text, and the text.
 pub fn is_model(path: &Path) -> bool {
     let begins = || -> Option<bool> {
+        // What is read of a pipe is gone.
+        path.is_file().then_some(())?;
         let mut head = Vec::new();
         File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;
         let (length, text) = head.split_first_chunk::<8>()?;

@@ -18,32 +18,29 @@ pub fn digest(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 
-/// The first bytes of a file: how many, and digits for them. The head has digits of its own, because the header of a
-/// file may be written again when the rest is known.
+/// The first bytes of a file: how many, and digits for them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
     /// How many bytes.
     pub length: u64,
-    head: String,
-    rest: String,
+    digits: String,
 }
 
-/// So many bytes are the head.
-const HEAD: u64 = 1 << 16;
 const CHUNK: usize = 1 << 20;
 
 /// Follows a file that grows, or is read on.
 pub struct PrefixHash {
     file: File,
-    rest: Box<Xxh3>,
+    hash: Box<Xxh3>,
     at: u64,
 }
 
 impl PrefixHash {
-    /// Of a file of which nobody else uses this handle.
-    pub fn new(file: File) -> Self {
-        Self { file, rest: Box::default(), at: HEAD }
+    /// Of a file of which nobody else uses this handle. The bytes before `start` do not count: a header that is written
+    /// again once the rest is known.
+    pub fn new(file: File, start: u64) -> Self {
+        Self { file, hash: Box::default(), at: start }
     }
 
     /// The first bytes, so many; no fewer than in an earlier call.
@@ -51,12 +48,9 @@ impl PrefixHash {
     /// # Errors
     /// When the file is shorter or cannot be read.
     pub fn up_to(&mut self, length: u64) -> io::Result<Prefix> {
-        let mut head = Xxh3::new();
-        feed(&mut self.file, 0..length.min(HEAD), &mut head)?;
-        feed(&mut self.file, self.at..length, &mut self.rest)?;
+        feed(&mut self.file, self.at..length, &mut self.hash)?;
         self.at = self.at.max(length);
-        let [head, rest] = [&head, &self.rest].map(|hash| format!("{:032x}", hash.digest128()));
-        Ok(Prefix { length, head, rest })
+        Ok(Prefix { length, digits: format!("{:032x}", self.hash.digest128()) })
     }
 }
 

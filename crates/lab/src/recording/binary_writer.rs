@@ -2,7 +2,6 @@
 
 use anyhow::{Result, bail, ensure};
 
-use super::npy::header_bytes;
 use super::write::{Output, OutputShape};
 use super::{Format, Misfits, Rows, SampleType, Writer, fitting::Fitting};
 use crate::usage::Usage;
@@ -25,7 +24,7 @@ impl BinaryWriter {
                     "npy: expected a file, because the number of rows, which comes first, is not known yet";
                 bail!(Usage(complaint.into()));
             }
-            let header = writer.header(shape.rows.unwrap_or(0));
+            let header = shape.header(shape.rows.unwrap_or(0));
             writer.output.write(&header)?;
         }
         Ok(writer)
@@ -34,10 +33,6 @@ impl BinaryWriter {
     /// Goes on behind so many rows.
     pub fn new(output: Output, shape: &OutputShape, rows: u64) -> Self {
         Self { output, fitting: shape.fitting(), shape: shape.clone(), rows, chunk: Vec::new() }
-    }
-
-    fn header(&self, rows: u64) -> Vec<u8> {
-        header_bytes(self.shape.sample_type, self.shape.channels, rows)
     }
 }
 
@@ -68,7 +63,7 @@ impl Writer for BinaryWriter {
     /// Fills in the number of rows.
     fn finish(&mut self) -> Result<()> {
         if self.shape.format == Format::Npy && self.output.is_file() {
-            let header = self.header(self.rows);
+            let header = self.shape.header(self.rows);
             self.output.rewrite_start(&header)?;
         }
         self.output.flush()?;

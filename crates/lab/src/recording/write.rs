@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::binary_writer::BinaryWriter;
 use super::fitting::{Fitting, Rounding};
+use super::npy::header_bytes;
 use super::text_writer::TextWriter;
 use super::{Format, Misfits, Place, SampleType, Writer};
 use crate::usage::Usage;
@@ -55,6 +56,14 @@ impl OutputShape {
         let names = self.names.as_ref().map_or(self.channels, Vec::len);
         ensure!(names == self.channels, "expected {} channel names, came {names}", self.channels);
         Ok(())
+    }
+
+    /// The bytes that a file of so many rows begins with, where they depend on that number; they are written last.
+    pub fn header(&self, rows: u64) -> Vec<u8> {
+        match self.format {
+            Format::Npy => header_bytes(self.sample_type, self.channels, rows),
+            _ => Vec::new(),
+        }
     }
 
     /// What becomes of responses that are written so and read again.

@@ -174,7 +174,7 @@ impl Tracks {
                 Format::Npy => NpyFile::new(File::open(path)?)?.header().order() == npyz::Order::Fortran,
                 Format::Raw | Format::Csv | Format::Tsv => false,
             };
-            Ok(Self { input: PrefixHash::new(file), whole: scattered.then_some(length), output: None })
+            Ok(Self { input: PrefixHash::new(file, 0), whole: scattered.then_some(length), output: None })
         };
         open().with_context(|| order.input.to_string())
     }
@@ -196,11 +196,11 @@ impl Tracks {
         Ok(())
     }
 
-    /// The first bytes of the partial output, so many.
-    pub fn written(&mut self, partial: &Path, length: u64) -> Result<Prefix> {
+    /// The first bytes of the partial output, so many, but for its header.
+    pub fn written(&mut self, partial: &Path, header: usize, length: u64) -> Result<Prefix> {
         let hash = match &mut self.output {
             Some(hash) => hash,
-            None => self.output.insert(PrefixHash::new(File::open(partial)?)),
+            None => self.output.insert(PrefixHash::new(File::open(partial)?, header as u64)),
         };
         Ok(hash.up_to(length)?)
     }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::files::{Prefix, PrefixHash, Replacement, is_stream, open_stream};
 use crate::recording::{Misfits, OutputShape, Place, Rows, Sink, Writer, continue_writing, writer};
@@ -71,13 +71,14 @@ impl Destination {
         let partial = folder.join(earlier.partial);
         match Replacement::go_on(path, earlier.partial) {
             Ok(replacement) => {
-                require_prefix(&partial, earlier.written)?;
+                require_prefix(&partial, earlier.written, shape)?;
                 earlier.go_on(replacement, shape).with_context(|| format!("output {}", partial.display()))
             }
             Err(error) if is_missing(&error) && path.exists() => {
-                require_prefix(path, earlier.written)
+                require_prefix(path, earlier.written, shape)
                     .with_context(|| format!("{} is gone", partial.display()))?;
                 if earlier.complete && path.metadata()?.len() == earlier.written.length {
+                    require_header(path, &shape.header(earlier.rows))?;
                     return Ok((Begun(None), Box::new(Written(earlier.written.length))));
                 }
                 // It was renamed, but the checkpoint that says so did not get to the disk.
@@ -96,11 +97,23 @@ fn is_missing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Checks that a file begins as it should.
-fn require_prefix(path: &Path, expected: &Prefix) -> Result<()> {
+/// Checks that a whole file has its header.
+fn require_header(path: &Path, expected: &[u8]) -> Result<()> {
+    let mut found = Vec::new();
+    Read::take(File::open(path)?, expected.len() as u64).read_to_end(&mut found)?;
+    ensure!(
+        found == expected,
+        "output {}: its header is not the one that was written before",
+        path.display()
+    );
+    Ok(())
+}
+
+/// Checks that a file has the bytes that it should begin with; its header is written last.
+fn require_prefix(path: &Path, expected: &Prefix, shape: &OutputShape) -> Result<()> {
     let length = expected.length;
     let require = || -> Result<()> {
-        let found = PrefixHash::new(File::open(path)?).up_to(length)?;
+        let found = PrefixHash::new(File::open(path)?, shape.header(0).len() as u64).up_to(length)?;
         if found == *expected {
             return Ok(());
         }
@@ -121,7 +134,7 @@ impl Earlier<'_> {
     /// What was written, under a new partial name.
     fn copy(&self, path: &Path) -> Result<Replacement> {
         let copy = Replacement::begin(path)?;
-        let mut from = io::Read::take(File::open(path)?, self.written.length);
+        let mut from = Read::take(File::open(path)?, self.written.length);
         let mut to = copy.file()?;
         io::copy(&mut from, &mut to)?;
         to.flush()?;
