@@ -111,9 +111,12 @@ impl<T: Real> Offline<T> {
         let room = Work::of("neurons", n, k);
         match gains {
             OfflineGains::Rule => Work { squares: 12, weights: 4, ..room },
-            OfflineGains::LeastSquares | OfflineGains::Optimal => {
-                Work { squares: contexts.saturating_mul(3).saturating_add(20), weights: 16, gains: 20, ..room }
-            }
+            OfflineGains::LeastSquares | OfflineGains::Optimal => Work {
+                squares: contexts.saturating_mul(3).saturating_add(20),
+                weights: 16,
+                gains: 20,
+                ..room
+            },
         }
     }
 

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use leukos::contexts::{Contexts, Fields, Patch, Synthetic, stream};
 use leukos::{
-    Circuit, Matrix, Model, Moments, Offline, OfflineGains, Online, RunningMoments, Solver, Synapses, Whitener,
-    WhitenerSettings, WhitenerTraining, align, gradient, least_squares_gains, models, objective,
+    Circuit, Matrix, Model, Moments, Offline, OfflineGains, Online, RunningMoments, Solver, Synapses,
+    Whitener, WhitenerSettings, WhitenerTraining, align, gradient, least_squares_gains, models, objective,
     optimal_gains, size, starts, whitening_error,
 };
 
@@ -151,7 +151,9 @@ fn measures_and_contexts() {
         assert_within_trial("objective", || objective(&m, &c));
         assert_within_trial("gradient", || gradient(&m, &c));
         assert_within_trial("whitening error", || whitening_error(&m, &c));
-        assert_within_trial("contexts", || Contexts::new(vec![m.clone(), c.clone()])?.controls(&mut stream(0, 0)));
+        assert_within_trial("contexts", || {
+            Contexts::new(vec![m.clone(), c.clone()])?.controls(&mut stream(0, 0))
+        });
     }
     for (n, k) in [(60, 60), (20, 300), (100, 5)] {
         let family = Synthetic { neurons: n, interneurons: k, contexts: 9, ..Synthetic::published() };
@@ -168,9 +170,11 @@ fn moments(n: usize, seed: u64) -> Moments {
 
 #[test]
 fn fits() {
-    for (n, k, contexts) in [(60, 60, 1), (60, 60, 3), (150, 20, 1), (30, 120, 2), (10, 200, 1), (40, 40, 8)] {
+    for (n, k, contexts) in [(60, 60, 1), (60, 60, 3), (150, 20, 1), (30, 120, 2), (10, 200, 1), (40, 40, 8)]
+    {
         let all = (0..contexts).map(|seed| moments(n, seed)).collect();
-        let training = WhitenerTraining { moments: all, interneurons: Some(k), ..WhitenerTraining::default() };
+        let training =
+            WhitenerTraining { moments: all, interneurons: Some(k), ..WhitenerTraining::default() };
         let fit = || {
             let mut few = 0;
             training.fit(WhitenerSettings::default(), &mut stream(0, 0), |_| {

@@ -276,7 +276,8 @@ pub fn room<T>(argument: &str, times: usize, each: usize) -> PyResult<Vec<T>> {
     let numbers = times.saturating_mul(each);
     require_memory(argument, numbers)?;
     let mut room = Vec::new();
-    let none = |_| PyMemoryError::new_err(format!("{argument}: expected memory for {numbers} numbers, got less"));
+    let none =
+        |_| PyMemoryError::new_err(format!("{argument}: expected memory for {numbers} numbers, got less"));
     room.try_reserve_exact(numbers).map_err(none)?;
     Ok(room)
 }

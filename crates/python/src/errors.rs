@@ -1,9 +1,9 @@
 //! Turns the errors of the core into exceptions.
 
 use leukos::{Diverged, Error};
+use pyo3::PyClass;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::PyClass;
 use pyo3::pyclass::boolean_struct::False;
 
 use crate::arrays::Number;
@@ -70,7 +70,8 @@ pub fn require_memory(argument: &str, numbers: usize) -> PyResult<()> {
 /// Something to be written to, which nobody else is looking at.
 pub fn alone<'py, T: PyClass<Frozen = False>>(object: &Bound<'py, T>) -> PyResult<PyRefMut<'py, T>> {
     object.try_borrow_mut().map_err(|_| {
-        let name = object.as_any().get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+        let name =
+            object.as_any().get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
         let problem = "expected one thread at a time, got a call while another thread is still inside";
         PyRuntimeError::new_err(format!("{name}: {problem}"))
     })

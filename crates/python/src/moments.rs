@@ -6,9 +6,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arrays::{
-    Number, Rows, array, from_matrix, from_slice, is_single, matrix, refuse, room, vector,
-};
+use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, refuse, room, vector};
 use crate::errors::{alone, exception};
 use crate::patience::{MOST_NUMBERS, in_stretches};
 use crate::words::whole;
@@ -97,7 +95,10 @@ impl Moments {
         (self.channels(),)
     }
 
-    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<(u64, u64, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    fn __getstate__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(u64, u64, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         Ok((self.count(), self.bad(), self.mean(py)?, self.comoments(py)?))
     }
 

@@ -49,7 +49,11 @@ impl OfflineRun {
     }
 
     fn __repr__(&self) -> String {
-        format!("<leukos.OfflineRun: {} presentations, {}>", self.presentations, self.circuit.get().describe())
+        format!(
+            "<leukos.OfflineRun: {} presentations, {}>",
+            self.presentations,
+            self.circuit.get().describe()
+        )
     }
 }
 

@@ -40,12 +40,7 @@ type Parts = (Py<PyAny>, Py<Circuit>, Option<Py<PyAny>>, Py<PyDict>);
 #[pymethods]
 impl OnlineRun {
     #[new]
-    fn new(
-        responses: Py<PyAny>,
-        circuit: Py<Circuit>,
-        errors: Option<Py<PyAny>>,
-        trace: Py<PyDict>,
-    ) -> Self {
+    fn new(responses: Py<PyAny>, circuit: Py<Circuit>, errors: Option<Py<PyAny>>, trace: Py<PyDict>) -> Self {
         Self { responses, circuit, errors, trace }
     }
 

@@ -112,7 +112,8 @@ impl Synthetic {
     pub fn draw(&self, rng: &mut (impl Rng + ?Sized)) -> Result<SyntheticContexts> {
         let drawn = self.draw_watched(rng, || ControlFlow::Continue(()))?;
         // Nobody has stopped it.
-        drawn.ok_or_else(|| Error::Incompatible { argument: "contexts".into(), reason: "they were not drawn" })
+        drawn
+            .ok_or_else(|| Error::Incompatible { argument: "contexts".into(), reason: "they were not drawn" })
     }
 
     /// The same while `watch`, which is asked all the time, does not say to break off; `None` if it did.
