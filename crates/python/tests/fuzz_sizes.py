@@ -234,7 +234,14 @@ def fuzz_package(count: int, seed: int) -> tuple[Counter[str], list[str]]:
         elif process.returncode != 0:
             failures.append(f"calls {number} to {number + batch}: ended by {process.returncode}: {err[-3000:]}")
         number += max(len(begun), 1)
+        say_progress("package", number, failures)
     return outcomes, failures
+
+
+def say_progress(part: str, calls: int, failures: list[str]) -> None:
+    """So that a run that is broken off has not been for nothing."""
+    if calls % BATCH == 0:
+        print(f"{part}: {calls} calls so far, {len(failures)} failures", flush=True)
 
 
 def commands(draw: Draw, folder: Path) -> list[str]:
@@ -249,7 +256,7 @@ def commands(draw: Draw, folder: Path) -> list[str]:
 
     def maybe(flag: str, value: Callable[[], str]) -> None:
         if draw.random.random() < 0.25:
-            flags.extend([flag, value()] if value() else [flag])
+            flags.extend([flag, value()])
 
     verb = draw.random.choice(["fit", "whiten", "inspect", "contexts", "fields", "synthetic", "images"])
     if verb == "fit":
@@ -260,16 +267,18 @@ def commands(draw: Draw, folder: Path) -> list[str]:
         maybe("--patience", time)
         maybe("--update-every", size)
         maybe("--segment", time)
+        maybe("--calibration", size)
         maybe("--random-state", size)
         maybe("--groups", lambda: draw.random.choice(["0-1,2", f"0-{draw.size()}", f"{draw.size()}-{draw.size()}"]))
         return ["fit", recording, *reading, "--out", str(folder / "out.safetensors"), "--quiet", *flags]
     if verb == "whiten":
-        maybe("--time-constant", time)
-        maybe("--calibration", size)
-        maybe("--update-every", size)
-        maybe("--n-interneurons", size)
-        maybe("--model", lambda: str(folder / "model.safetensors"))
-        return ["whiten", recording, *reading, "--out", str(folder / "white.npy"), "--overwrite", *flags]
+        maybe("--every", size)
+        maybe("--scale", lambda: draw.random.choice(["1e300", "0", size()]))
+        maybe("--strength", lambda: draw.random.choice(["0.5", "1e300", size()]))
+        white = folder / draw.random.choice(["white.npy", "white.csv", "white.raw", "white.edf"])
+        state = str(folder / "state.safetensors")
+        flags += draw.random.choice([[], ["--frozen"], ["--inverse"], ["--checkpoint", state, "--resume"]])
+        return ["whiten", str(folder / "model.safetensors"), recording, *reading, "--out", str(white), "--quiet", *flags]
     if verb == "inspect":
         return ["inspect", recording, *reading, *draw.random.choice([["--all"], ["--json"], []])]
     if verb == "contexts":
@@ -298,6 +307,7 @@ def prepare(folder: Path) -> None:
     rows = "\n".join(",".join(f"{x}" for x in row) for row in rng.normal(size=(30, 2)))
     (folder / "names.csv").write_text("x" * 65_536 + ",b\n" + rows + "\n")
     (folder / "images").mkdir()
+    rng.integers(1, 4096, size=(1024, 1536)).astype(">u2").tofile(folder / "images" / "imk00001.iml")
 
 
 def limited() -> None:
@@ -314,6 +324,7 @@ def fuzz_program(program: str, count: int, seed: int) -> tuple[Counter[str], lis
         prepare(folder)
         subprocess.run([program, "fit", folder / "small.npy", "--out", folder / "model.safetensors", "--quiet"], check=True)
         for number in range(count):
+            say_progress("command line", number, failures)
             command = [program, *commands(Draw(seed * 1_000_000 + number), folder)]
             try:
                 process = subprocess.run(

@@ -41,7 +41,6 @@ def rows(path, names=("gain", "name")):
 def test_no_fault_is_silent(path, tmp_path):
     whole, known = path.read_bytes(), rows(path)
     rng = np.random.default_rng(0)
-    noticed, refused = 0, 0
     damaged = tmp_path / "damaged"
     for _ in range(FAULTS):
         place, other = int(rng.integers(len(whole))), int(rng.integers(1, 256))
@@ -52,10 +51,8 @@ def test_no_fault_is_silent(path, tmp_path):
             warnings.simplefilter("ignore")
             found = rows(damaged)
         # No row is another one, and one or two are missing, which run again.
-        assert found.items() <= known.items() or all(repr(found[key]) == repr(known[key]) for key in found)
+        assert all(found[key] == known[key] for key in found)
         assert len(known) - 2 <= len(found) < len(known)
-        noticed += 1
-    assert noticed + refused == FAULTS
 
 
 def test_a_fault_in_a_file_of_one_row_is_said(tmp_path):

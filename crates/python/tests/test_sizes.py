@@ -96,5 +96,5 @@ def test_a_name_as_long_as_a_recording(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are those of Linux")
 def test_no_size_ends_the_process():
     script = Path(__file__).parent / "fuzz_sizes.py"
-    fuzzed = subprocess.run([sys.executable, script, "40", "1"], capture_output=True, text=True, env=os.environ)
+    fuzzed = subprocess.run([sys.executable, script, "20", "1"], capture_output=True, text=True, env=os.environ)
     assert fuzzed.returncode == 0, fuzzed.stdout + fuzzed.stderr

@@ -25,6 +25,7 @@ mod observers;
 mod optimal_gains;
 mod properties;
 mod running_error;
+mod sizes;
 mod synapse_learning;
 mod table_one;
 mod twin;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ def _dtypes(parts: Any) -> list[Any]:
     """Those of arrays, of scalars, and of the columns of frames."""
     found: list[Any] = []
     for part in parts:
-        found.extend(getattr(part, "dtypes", []) if np.ndim(getattr(part, "dtypes", None)) else [])
+        columns: Any = getattr(part, "dtypes", None)
+        found.extend(columns if isinstance(columns, Iterable) else [columns])
         found.append(getattr(part, "dtype", None))
     return [dtype for dtype in found if dtype is not None]

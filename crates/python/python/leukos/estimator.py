@@ -33,7 +33,7 @@ def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any
     """
 
     @wraps(method)
-    def changing(self: Any, *arguments: P.args, **options: P.kwargs) -> R:
+    def changing(self: Any, /, *arguments: P.args, **options: P.kwargs) -> R:
         mark = object()
         # One step of the interpreter, so of two threads only one succeeds.
         if self.__dict__.setdefault("_changing", mark) is not mark:

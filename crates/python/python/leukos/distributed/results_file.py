@@ -35,6 +35,7 @@ class ResultsFile:
     def __init__(self, path: str | os.PathLike[str] | None, names: Sequence[str]) -> None:
         self._rows: dict[str, Row] = {}
         self._file: BinaryIO | None = None
+        self._written = False
         if path is None:
             return
         self._path, self._names = Path(path), names
@@ -61,15 +62,15 @@ class ResultsFile:
         line = {**_plain(task), "seed": task.seed, **row.results, "seconds": row.seconds, "error": row.error}
         self._file.write((b"" if self._lines_end else b"\n") + _sealed(json.dumps(line).encode()) + b"\n")
         self._file.flush()
-        self._lines_end = True
+        self._lines_end = self._written = True
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            if self._written:
+                os.fsync(self._file.fileno())
             self._file.close()
 
     def _lock(self) -> None:
