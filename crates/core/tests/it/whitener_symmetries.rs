@@ -2,7 +2,7 @@
 
 use leukos::contexts::stream;
 use leukos::starts::on_sphere;
-use leukos::{Moments, Real, Span, Whitener, WhitenerSettings, WhitenerTraining};
+use leukos::{Matrix, Moments, Real, Span, Whitener, WhitenerSettings, WhitenerTraining};
 use proptest::prelude::*;
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -28,7 +28,7 @@ fn responses_in_units<T: Real>(stimuli: &[f64], factor: f64) -> [Vec<f64>; 2] {
     let synapses = on_sphere(CHANNELS, CHANNELS + 1, &mut stream(1, 4));
     let mut cold = Whitener::new(synapses, WhitenerSettings::default()).unwrap();
     let entries = scaled(own.as_slice(), factor * factor);
-    let units = leukos::Matrix::from_columns(CHANNELS, CHANNELS, entries).unwrap();
+    let units = Matrix::from_columns(CHANNELS, CHANNELS, entries).unwrap();
     let mut warm = trained(&units, WhitenerSettings::default());
     [wide(&whitened(&mut cold, &stimuli)), wide(&whitened(&mut warm, &stimuli))]
 }
@@ -186,7 +186,7 @@ fn assert_every_step_is_valid<T: Real>(case: Case) {
         let response = whitened(&mut whitener, row);
         let usable = row.iter().all(|s| s.is_finite());
         assert!(!usable || response.iter().all(|r| r.is_finite()), "row {index}: {row:?} to {response:?}");
-        let mut m = whitener.circuit().inverse_whitening_matrix();
+        let mut m: Matrix = whitener.circuit().inverse_whitening_matrix().cast();
         // The circuit is M to the precision of its numbers: K terms, each rounded, of the size of M.
         let trace: f64 = (0..case.n).map(|j| m[(j, j)]).sum();
         let rounding = whitener.gains().len() as f64 * T::EPSILON.to_f64() * trace;
