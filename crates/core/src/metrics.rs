@@ -103,16 +103,29 @@ const SYMMETRIC_COPIES: usize = 10;
 /// How far below zero an eigenvalue may be, relative to the largest, and still count as rounding.
 const NEGATIVITY: f64 = 1e-10;
 
+/// Whoever asks goes on to factorise it, for which there must be memory.
 pub(crate) fn require_symmetric(argument: impl Into<Cow<'static, str>>, matrix: &Matrix) -> Result<()> {
+    let argument = argument.into();
+    require_copies(argument.clone(), matrix)?;
+    require_symmetric_within(argument, matrix, ASYMMETRY)
+}
+
+/// The same for those who have their memory already.
+pub(crate) fn require_symmetric_in_place(
+    argument: impl Into<Cow<'static, str>>,
+    matrix: &Matrix,
+) -> Result<()> {
     require_symmetric_within(argument.into(), matrix, ASYMMETRY)
+}
+
+fn require_copies(argument: Cow<'static, str>, matrix: &Matrix) -> Result<()> {
+    require_memory(argument, matrix.as_slice().len().saturating_mul(SYMMETRIC_COPIES))
 }
 
 fn require_symmetric_within(argument: Cow<'static, str>, matrix: &Matrix, tolerance: f64) -> Result<()> {
     let n = matrix.rows();
     matrix.require_shape(argument.clone(), n, n)?;
     matrix.require_finite(argument.clone())?;
-    // Whoever asks goes on to factorise it.
-    require_memory(argument.clone(), n.saturating_mul(n).saturating_mul(SYMMETRIC_COPIES))?;
     let scale = largest(matrix.as_slice().iter().copied());
     for column in 0..n {
         for row in column + 1..n {
@@ -136,6 +149,7 @@ pub(crate) fn require_covariance_in<T: Real>(
     matrix: &Matrix,
 ) -> Result<()> {
     let argument = argument.into();
+    require_copies(argument.clone(), matrix)?;
     let rounding = matrix.rows() as f64 * T::EPSILON.to_f64();
     require_symmetric_within(argument.clone(), matrix, ASYMMETRY.max(rounding))?;
     let values = symmetric_eigenvalues(matrix).ok_or_else(|| not_semidefinite(argument.clone()))?;

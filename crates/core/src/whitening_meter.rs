@@ -7,7 +7,7 @@ use crate::extreme_eigenvalues::ExtremeEigenvalues;
 use crate::factor::Factor;
 use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
-use crate::metrics::{distance_from_one, distance_in_logarithm, require_symmetric};
+use crate::metrics::{distance_from_one, distance_in_logarithm, require_symmetric_in_place};
 use crate::pair::PairFactor;
 
 /// Measures circuits of one size, tied or untied, without allocating. Two neurons have a closed form.
@@ -76,7 +76,7 @@ impl WhiteningMeter {
         self.require_size(circuit)?;
         let n = circuit.neurons();
         covariance.require_shape("covariance", n, n)?;
-        require_symmetric("covariance", covariance)?;
+        require_symmetric_in_place("covariance", covariance)?;
         self.factor.update(circuit.parts()).map_err(|test| circuit.invalid(test))?;
         self.factor.invert_into(&mut self.whitening);
         let whitening = View::of(&self.whitening, n);

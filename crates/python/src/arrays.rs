@@ -103,8 +103,10 @@ pub fn vector<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<
     if array.ndim() != 1 {
         return Err(refuse(argument, "an array of shape (K,)", format!("shape {}", shape(&array))));
     }
+    let values = contiguous::<T>(&array)?;
+    // Only now, beside what numpy has converted.
     require_memory(argument, array.len())?;
-    let values = contiguous::<T>(&array)?.as_slice()?.to_vec();
+    let values = values.as_slice()?.to_vec();
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(values),
         Some(i) => Err(refuse(argument, "finite numbers", format!("{} at position {i}", values[i]))),
@@ -117,8 +119,9 @@ pub fn matrix<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<
     let &[rows, columns] = array.shape() else {
         return Err(refuse(argument, "a matrix", format!("shape {}", shape(&array))));
     };
+    let values = contiguous::<T>(&array)?;
     require_memory(argument, array.len())?;
-    matrix_from(argument, contiguous::<T>(&array)?.as_slice()?, (rows, columns))
+    matrix_from(argument, values.as_slice()?, (rows, columns))
 }
 
 fn matrix_from<T: Number>(
@@ -147,8 +150,8 @@ pub fn stack<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<V
         let found = format!("shape {}", shape(&array));
         return Err(refuse(argument, "at least one context of one channel", found));
     }
-    require_memory(argument, array.len().saturating_add(count.saturating_mul(8)))?;
     let values = contiguous::<T>(&array)?;
+    require_memory(argument, array.len().saturating_add(count.saturating_mul(8)))?;
     let values = values.as_slice()?;
     let one = |c: usize| {
         let own = &values[c * rows * columns..(c + 1) * rows * columns];
@@ -164,8 +167,8 @@ pub fn indices(argument: &str, object: &Bound<'_, PyAny>, limit: usize) -> PyRes
         let found = format!("{} of shape {}", array.dtype(), shape(&array));
         return Err(refuse(argument, "a row of whole numbers", found));
     }
-    require_memory(argument, array.len())?;
     let values = contiguous::<f64>(&array)?;
+    require_memory(argument, array.len())?;
     let fits = |&x: &f64| (0.0..limit as f64).contains(&x);
     match values.as_slice()?.iter().find(|x| !fits(x)) {
         #[allow(clippy::cast_sign_loss)] // Checked.

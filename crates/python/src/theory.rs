@@ -3,7 +3,7 @@
 use leukos::Matrix;
 use pyo3::prelude::*;
 
-use crate::arrays::{from_matrix, from_slice, matrix};
+use crate::arrays::{from_matrix, from_slice, matrix, refuse};
 use crate::errors::with_symbols;
 
 /// What the core calls by words.
@@ -61,8 +61,17 @@ pub fn whitening_error(py: Python<'_>, M: &Bound<'_, PyAny>, C: &Bound<'_, PyAny
     py.detach(|| leukos::whitening_error(&m, &c)).map_err(with_symbols(py, &SYMBOLS))
 }
 
+/// A matrix with a row for each neuron, of which there is one at least.
+fn of_neurons(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+    let matrix = matrix(argument, object)?;
+    if matrix.rows() == 0 {
+        return Err(refuse(argument, "at least one row (a primary neuron)", "none"));
+    }
+    Ok(matrix)
+}
+
 fn pair(m: &Bound<'_, PyAny>, c: &Bound<'_, PyAny>) -> PyResult<(Matrix, Matrix)> {
-    Ok((matrix("M", m)?, matrix("C", c)?))
+    Ok((of_neurons("M", m)?, of_neurons("C", c)?))
 }
 
 /// The columns of A, permuted and flipped so that they are nearest to those of B, and the distance that is left.
@@ -131,7 +140,7 @@ fn gains<'py>(
     leak: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = synapses.py();
-    let (w, c) = (matrix("W", synapses)?, matrix("C", covariance)?);
+    let (w, c) = (of_neurons("W", synapses)?, of_neurons("C", covariance)?);
     let gains = py.detach(|| find(&w, &c, leak)).map_err(with_symbols(py, &SYMBOLS))?;
     from_slice(py, &gains)
 }

@@ -240,8 +240,7 @@ def fuzz_package(count: int, seed: int) -> tuple[Counter[str], list[str]]:
 
 def say_progress(part: str, calls: int, failures: list[str]) -> None:
     """So that a run that is broken off has not been for nothing."""
-    if calls % BATCH == 0:
-        print(f"{part}: {calls} calls so far, {len(failures)} failures", flush=True)
+    print(f"{part}: {calls} calls so far, {len(failures)} failures", flush=True)
 
 
 def commands(draw: Draw, folder: Path) -> list[str]:
@@ -324,7 +323,8 @@ def fuzz_program(program: str, count: int, seed: int) -> tuple[Counter[str], lis
         prepare(folder)
         subprocess.run([program, "fit", folder / "small.npy", "--out", folder / "model.safetensors", "--quiet"], check=True)
         for number in range(count):
-            say_progress("command line", number, failures)
+            if number % BATCH == 0:
+                say_progress("command line", number, failures)
             command = [program, *commands(Draw(seed * 1_000_000 + number), folder)]
             try:
                 process = subprocess.run(

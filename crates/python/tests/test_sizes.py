@@ -93,6 +93,25 @@ def test_a_name_as_long_as_a_recording(tmp_path):
     assert list(loaded.feature_names_in_) == names and loaded.status()
 
 
+LIMITED = """
+import resource, numpy as np, leukos
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, used + 2**30))
+many = np.broadcast_to(np.float32(0.5), (80, 10**6))
+try:
+    leukos.align(many, many)
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are those of Linux")
+def test_what_numpy_has_converted_counts():
+    limited = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True)
+    assert limited.returncode == 0, limited.stderr
+    assert "A: expected 640 MB of memory that are free, got less" in limited.stdout
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are those of Linux")
 def test_no_size_ends_the_process():
     script = Path(__file__).parent / "fuzz_sizes.py"

@@ -210,6 +210,9 @@ CALLS = {
     "no steps": (lambda: offline(steps=0), ValueError, "steps: expected a whole number of 1 or more, got 0"),
     "unknown gains": (lambda: offline(gains="best"), ValueError, 'gains: expected "rule" or .*, got "best"'),
     # Theory.
+    "no neurons": (lambda: leukos.whitening_error(C[:0, :0], C[:0, :0]), ValueError, "M: expected at least one row"),
+    "gains of no neurons": (lambda: leukos.optimal_gains(C[:0], C[:0, :0]), ValueError, "W: expected at least one row"),
+    "fits to no neurons": (lambda: leukos.least_squares_gains(C[:0], C[:0, :0]), ValueError, "W: expected at least one"),
     "M of another size": (lambda: leukos.objective(np.eye(3), C), ValueError, "C: expected .*3.*3.*, got .*2.*2"),
     "M that is not symmetric": (lambda: leukos.objective(W, C), ValueError, "M: expected a symmetric matrix"),
     "C that is not finite": (

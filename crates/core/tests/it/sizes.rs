@@ -23,7 +23,7 @@ fn bounds_are_said() {
     let most = "channels: expected at most 16384, got 16385";
     assert!(size::require_square("channels", 16384).is_ok());
     assert_says(size::require_moments(16385, 1), most);
-    assert_says(ContextMoments::new(16385).update("a", &[0.5; 16385]), most);
+    assert_says(ContextMoments::new(16385).update("a", &vec![0.5; 16385]), most);
     let matrix = "synapses: expected a matrix of at most 268435456 numbers, got 16384 x 16385";
     assert_says(size::require_circuit(16384, 16385), matrix);
     assert!(size::require_matrix("synapses", usize::MAX, 2).is_err());
