@@ -46,16 +46,6 @@ pub struct Whiten {
     /// Where the output goes: a CSV, TSV, .npy or raw file, or `-` for standard output
     #[arg(long, value_name = "OUTPUT")]
     out: String,
-    /// Whiten with the model as it stands: nothing adapts
-    #[arg(long)]
-    frozen: bool,
-    /// Turn responses back into stimuli: of a run that adapted from this MODEL, or with --frozen of one that did not
-    #[arg(long)]
-    inverse: bool,
-    /// Learn from the responses as they are written, rounded and clipped, so that --inverse --reversible gives the
-    /// recording back; takes two to three times as long
-    #[arg(long)]
-    reversible: bool,
     /// From 0, which only centres and scales, to 1, which whitens [default: the model's]
     #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
     strength: Option<f64>,
@@ -70,11 +60,28 @@ pub struct Whiten {
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
     output: Output,
     #[command(flatten)]
     saving: Saving,
     #[command(flatten)]
     reading: Reading,
+}
+
+/// Which way, and whether anything adapts.
+#[derive(Args)]
+struct Way {
+    /// Whiten with the model as it stands: nothing adapts
+    #[arg(long)]
+    frozen: bool,
+    /// Turn responses back into stimuli: of a run that adapted from this MODEL, or with --frozen of one that did not
+    #[arg(long)]
+    inverse: bool,
+    /// Learn from the responses as they are written, rounded and clipped, so that --inverse --reversible gives the
+    /// recording back; takes two to three times as long
+    #[arg(long)]
+    reversible: bool,
 }
 
 /// What the output looks like.
@@ -134,13 +141,13 @@ impl Whiten {
             out_format: self.output.out_format,
             out_type: self.output.out_dtype,
             scale: self.output.scale,
-            mode: match (self.inverse, self.frozen) {
+            mode: match (self.way.inverse, self.way.frozen) {
                 (false, false) => Mode::Adapt,
                 (false, true) => Mode::Frozen,
                 (true, false) => Mode::Inverse,
                 (true, true) => Mode::FrozenInverse,
             },
-            reversible: self.reversible,
+            reversible: self.way.reversible,
             strength: self.strength,
             bad_samples: self.bad_samples,
             checkpoint: checkpoint.map(|path| (path, every)),

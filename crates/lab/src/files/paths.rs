@@ -161,9 +161,9 @@ impl Place {
             Self::Path(path) if is_terminal_like(path) => Ok(None),
             Self::Path(path) => Identity::of(path).map(Some),
             #[cfg(unix)]
-            Self::Stdin => plain(Identity::of_open(&io::stdin())),
+            Self::Stdin => Ok(plain(Identity::of_open(&io::stdin()))),
             #[cfg(unix)]
-            Self::Stdout => plain(Identity::of_open(&io::stdout())),
+            Self::Stdout => Ok(plain(Identity::of_open(&io::stdout()))),
             #[cfg(not(unix))]
             Self::Stdin | Self::Stdout => Ok(None),
         }
@@ -172,8 +172,8 @@ impl Place {
 
 /// Only a plain file that standard input or output was redirected to can be destroyed.
 #[cfg(unix)]
-fn plain(open: io::Result<(Identity, std::fs::Metadata)>) -> io::Result<Option<Identity>> {
-    Ok(open.ok().and_then(|(identity, metadata)| metadata.is_file().then_some(identity)))
+fn plain(open: io::Result<(Identity, std::fs::Metadata)>) -> Option<Identity> {
+    open.ok().and_then(|(identity, metadata)| metadata.is_file().then_some(identity))
 }
 
 fn is_terminal_like(path: &Path) -> bool {

@@ -26,11 +26,14 @@ enum Role {
     WrittenBeside(&'static str),
 }
 
+/// Where each file of a command is, by name.
+type Places<'a> = &'a dyn Fn(&str) -> PathBuf;
+
 /// A command and its files: names by which the call knows them, and where they are unless they collide.
 struct Verb {
     files: Vec<(&'static str, Role, &'static str)>,
     prepare: fn(&Bench),
-    call: fn(&dyn Fn(&str) -> PathBuf) -> Command,
+    call: fn(Places<'_>) -> Command,
 }
 
 impl Verb {

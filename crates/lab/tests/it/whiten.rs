@@ -67,7 +67,7 @@ pub fn read_recording(path: &Path, sample_type: SampleType) -> Vec<f64> {
     let mut reader = open(&Source::File(path.into()), &options).unwrap();
     assert!(raw || reader.layout().sample_type == sample_type, "{:?}", reader.layout());
     let mut rows = Rows::default();
-    reader.read(1_000_000, &mut rows).unwrap();
+    reader.read(2_000_000, &mut rows).unwrap();
     rows.values
 }
 

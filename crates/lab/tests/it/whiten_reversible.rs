@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // A test that fails is meant to stop.
 
+use std::path::Path;
+
 use leukos_lab::recording::{Rows, SampleType};
 
 use crate::bench::{Bench, leukos, stderr};
-use crate::whiten::{read_recording, stimuli, whiten, whitened, write_model, write_recording};
+use crate::whiten::{model, read_recording, stimuli, whiten, whitened, write_model, write_recording};
 
 /// So many rows, or as many as `./check --long` asks for.
 fn rows() -> usize {
@@ -24,32 +26,53 @@ struct Case {
     sample_type: SampleType,
     /// What undoing needs to be told of the file.
     more: &'static [&'static str],
-    /// How far a stimulus may come back from where it was: the rounding, mapped back. Standard deviations are about
-    /// 100, so that a response of one is about 100, too, and rows of M have absolute sums below three of those.
-    most: f64,
 }
 
-const STEP_16: f64 = 1.0 / 200.0;
-
 const CASES: [Case; 7] = [
-    Case { out: "w.npy", sample_type: SampleType::Int16, more: &[], most: 0.5 * STEP_16 * 300.0 },
-    Case {
-        out: "w.raw",
-        sample_type: SampleType::Int16,
-        more: &["--channels", "3", "--dtype", "int16"],
-        most: 0.5 * STEP_16 * 300.0,
-    },
-    Case {
-        out: "w.csv",
-        sample_type: SampleType::Int16,
-        more: &["--scale", "200"],
-        most: 0.5 * STEP_16 * 300.0,
-    },
-    Case { out: "w.npy", sample_type: SampleType::Int32, more: &[], most: 0.5e-6 * 300.0 },
-    Case { out: "w.npy", sample_type: SampleType::Float32, more: &[], most: 1e-3 },
-    Case { out: "w.csv", sample_type: SampleType::Float32, more: &[], most: 1e-3 },
-    Case { out: "w.npy", sample_type: SampleType::Float64, more: &[], most: 1e-6 },
+    Case { out: "w.npy", sample_type: SampleType::Int16, more: &[] },
+    Case { out: "w.raw", sample_type: SampleType::Int16, more: &["--channels", "3", "--dtype", "int16"] },
+    Case { out: "w.csv", sample_type: SampleType::Int16, more: &["--scale", "200"] },
+    Case { out: "w.npy", sample_type: SampleType::Int32, more: &[] },
+    Case { out: "w.npy", sample_type: SampleType::Float32, more: &[] },
+    Case { out: "w.csv", sample_type: SampleType::Float32, more: &[] },
+    Case { out: "w.npy", sample_type: SampleType::Float64, more: &[] },
 ];
+
+impl Case {
+    /// The responses that a reader of the output has, and by how much each was rounded at most.
+    fn responses(&self, path: &Path) -> (Vec<f64>, fn(f64) -> f64) {
+        let text = path.extension().is_some_and(|ending| ending == "csv");
+        let written = read_recording(path, if text { SampleType::Float64 } else { self.sample_type });
+        let scaled = |scale: f64| written.iter().map(|r| r * (1.0 / scale)).collect();
+        match self.sample_type {
+            SampleType::Int16 => (scaled(200.0), |_| 0.5 / 200.0),
+            SampleType::Int32 => (scaled(1e6), |_| 0.5 / 1e6),
+            SampleType::Float32 => (written, |r| r.abs() * 2.0_f64.powi(-24)),
+            SampleType::Float64 => (written, |_| 0.0),
+        }
+    }
+}
+
+/// Requires that every stimulus came back within what the rounding of its row becomes under the matrix that was in force,
+/// which a whitener of the library follows.
+fn assert_within_rounding(responses: &[f64], most: fn(f64) -> f64, back: &[f64], values: &[f64], case: &str) {
+    let mut model = model();
+    let rows = responses.chunks_exact(3).zip(back.chunks_exact(3).zip(values.chunks_exact(3)));
+    for (row, (responses, (back, values))) in rows.enumerate() {
+        let matrix = model.whitener.dewhitening_matrix().unwrap();
+        let mut undone = [0.0; 3];
+        model.whitener.unwhiten(responses, &mut undone).unwrap();
+        assert_eq!(undone, back, "{case}, row {row}: as the library undoes it");
+        for (i, (back, value)) in back.iter().zip(values).enumerate() {
+            let rounding: f64 = (0..3).map(|j| matrix[(i, j)].abs() * most(responses[j])).sum();
+            let difference = (back - value).abs();
+            assert!(
+                difference <= rounding + 1e-9 * (1.0 + value.abs()),
+                "{case}, row {row}: {difference} > {rounding}"
+            );
+        }
+    }
+}
 
 #[test]
 fn every_kind_of_output_comes_back() {
@@ -59,16 +82,17 @@ fn every_kind_of_output_comes_back() {
         write_model(&bench);
         let rows = Rows { values: values.clone(), labels: Vec::new() };
         write_recording(&bench.path(input), input_type, &rows, None);
-        for Case { out, sample_type, more, most } in CASES {
-            let kind = sample_type.to_string();
+        for case in CASES {
+            let kind = case.sample_type.to_string();
             let forth = ["--reversible", "--out-dtype", &kind];
-            whitened(&bench, &bench.path(input), out, &forth);
-            let back = [&["--inverse", "--reversible", "--out-dtype", "float64"], more].concat();
-            whitened(&bench, &bench.path(out), "back.npy", &back);
+            whitened(&bench, &bench.path(input), case.out, &forth);
+            let back = [&["--inverse", "--reversible", "--out-dtype", "float64"], case.more].concat();
+            whitened(&bench, &bench.path(case.out), "back.npy", &back);
             let back = read_recording(&bench.path("back.npy"), SampleType::Float64);
             assert_eq!(back.len(), values.len());
-            let farthest = back.iter().zip(&values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(farthest <= most, "{input} as {kind} in {out}: {farthest} > {most}");
+            let (responses, most) = case.responses(&bench.path(case.out));
+            let name = format!("{input} as {kind} in {}", case.out);
+            assert_within_rounding(&responses, most, &back, &values, &name);
         }
     }
 }
