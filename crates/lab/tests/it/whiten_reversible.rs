@@ -47,6 +47,8 @@ impl Case {
         match self.sample_type {
             SampleType::Int16 => (scaled(200.0), |_| 0.5 / 200.0),
             SampleType::Int32 => (scaled(1e6), |_| 0.5 / 1e6),
+            // The digits of a text are any that lie nearer to this single than to another.
+            SampleType::Float32 if text => (written, |r| r.abs() * 2.0_f64.powi(-23)),
             SampleType::Float32 => (written, |r| r.abs() * 2.0_f64.powi(-24)),
             SampleType::Float64 => (written, |_| 0.0),
         }
