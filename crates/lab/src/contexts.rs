@@ -21,6 +21,7 @@ use leukos::contexts::{Patch, stream};
 use crate::data::{Image, LargeImages, NoCovariance, Sampling, file_name, patch_covariance, read_image};
 use crate::experiment::Outlook;
 use crate::files::fingerprint;
+use crate::threads::side_by_side;
 
 pub use listing::{left_out, listing, some_names};
 pub use recordings::{Division, Recordings};
@@ -103,16 +104,12 @@ pub fn make_contexts(images: &[PathBuf], making: &Making, workshop: &Workshop<'_
     let (next, large) = (AtomicUsize::new(0), LargeImages::default());
     let all_made = Mutex::new(Vec::with_capacity(images.len()));
     workshop.outlook.begin(images.len() as u64);
-    std::thread::scope(|scope| {
-        for _ in 0..workshop.jobs.min(images.len()) {
-            scope.spawn(|| {
-                while let Some((i, path)) = take(images, &next)
-                    && let Some(made) = making.make(path, &large, workshop.stop)
-                {
-                    workshop.outlook.done(&made.name, 1);
-                    all_made.lock().unwrap_or_else(PoisonError::into_inner).push((i, made));
-                }
-            });
+    side_by_side(workshop.jobs.min(images.len()), || {
+        while let Some((i, path)) = take(images, &next)
+            && let Some(made) = making.make(path, &large, workshop.stop)
+        {
+            workshop.outlook.done(&made.name, 1);
+            all_made.lock().unwrap_or_else(PoisonError::into_inner).push((i, made));
         }
     });
     workshop.outlook.end();

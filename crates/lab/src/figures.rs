@@ -32,6 +32,8 @@ mod style;
 mod synthetic;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
@@ -45,6 +47,7 @@ use crate::experiment::Figure;
 use crate::files::write_atomically;
 use crate::findings::Findings;
 use crate::references::{Reference, References};
+use crate::threads::side_by_side;
 
 /// The directory of pictures within the directory of results.
 pub const PICTURES: &str = "figures";
@@ -108,21 +111,21 @@ pub fn picture_paths(directory: &Path, figure: Figure, style: Style) -> [PathBuf
 pub fn write_all(pictures: &[Picture], directory: &Path) -> Result<()> {
     let renderer = png::Renderer::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let write = |pictures: &[Picture]| -> Result<()> {
-        pictures.iter().try_for_each(|picture| {
-            let [svg, png] = picture_paths(directory, picture.figure, picture.style);
-            write_atomically(&svg, picture.svg.as_bytes())?;
-            write_atomically(&png, &renderer.png(&picture.svg)?)
-        })
+    let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+    let write = |picture: &Picture| -> Result<()> {
+        let [svg, png] = picture_paths(directory, picture.figure, picture.style);
+        write_atomically(&svg, picture.svg.as_bytes())?;
+        write_atomically(&png, &renderer.png(&picture.svg)?)
     };
-    std::thread::scope(|scope| {
-        let shares = pictures.chunks(pictures.len().div_ceil(threads).max(1));
-        let workers: Vec<_> = shares.map(|share| scope.spawn(move || write(share))).collect();
-        workers.into_iter().try_for_each(|worker| match worker.join() {
-            Ok(written) => written,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    })
+    side_by_side(threads, || {
+        while let Some(picture) = pictures.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = write(picture) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                break;
+            }
+        }
+    });
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
 /// Numbers of starts; a start that has none is left out.

@@ -5,7 +5,7 @@
 //! [`contexts`] makes covariances of images and recordings, [`recording`] knows their formats, [`fitting`] makes models
 //! of them, [`whitening`] whitens them and [`inspection`] looks into both ([`channels`], [`words`]); [`experiment`] turns
 //! a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets
-//! them beside what others found ([`references`]).
+//! them beside what others found ([`references`]). [`threads`] do the work side by side.
 
 pub mod channels;
 pub mod cli;
@@ -20,6 +20,7 @@ pub mod inspection;
 pub mod recording;
 pub mod references;
 pub mod report;
+pub mod threads;
 pub mod usage;
 pub mod whitening;
 pub mod words;

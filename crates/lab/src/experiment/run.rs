@@ -12,6 +12,7 @@ use super::plan::{Plan, Planned};
 use super::results::{Reported, Results};
 use super::store::Store;
 use super::{Figure, RecordMap, Records, Setting, Task};
+use crate::threads::side_by_side;
 
 /// Someone who is told how far the work has come.
 pub trait Outlook: Sync {
@@ -128,18 +129,14 @@ fn pending<'a>(progress: &'a Progress<'a>) -> Vec<Pending<'a>> {
 fn work_off(pending: &[Pending<'_>], how: &Execution<'_>) -> Result<bool> {
     let next = AtomicUsize::new(0);
     let failure = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..how.jobs.min(pending.len()) {
-            scope.spawn(|| {
-                while !how.stop.load(Ordering::Relaxed)
-                    && let Some(pending) = pending.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    if let Err(error) = pending.work_off(how) {
-                        next.store(usize::MAX / 2, Ordering::Relaxed);
-                        *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    }
-                }
-            });
+    side_by_side(how.jobs.min(pending.len()), || {
+        while !how.stop.load(Ordering::Relaxed)
+            && let Some(pending) = pending.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            if let Err(error) = pending.work_off(how) {
+                next.store(usize::MAX / 2, Ordering::Relaxed);
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
         }
     });
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
