@@ -79,7 +79,7 @@ struct Way {
     #[arg(long)]
     inverse: bool,
     /// Learn from the responses as they are written, rounded and clipped, so that --inverse --reversible gives the
-    /// recording back; takes two to three times as long
+    /// recording back; takes about twice as long
     #[arg(long)]
     reversible: bool,
 }
