@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use leukos::{Model, Real};
-use npyz::NpyFile;
+use npyz::NpyHeader;
 use serde::{Deserialize, Serialize};
 
 use super::destination::Earlier;
@@ -171,7 +171,8 @@ impl Tracks {
             let length = file.metadata()?.len();
             let scattered = match order.options.format_of(&order.input)? {
                 Format::Edf | Format::Bdf => true,
-                Format::Npy => NpyFile::new(File::open(path)?)?.header().order() == npyz::Order::Fortran,
+                Format::Npy => NpyHeader::from_reader(File::open(path)?)
+                    .map_or(true, |header| header.order() == npyz::Order::Fortran),
                 Format::Raw | Format::Csv | Format::Tsv => false,
             };
             Ok(Self { input: PrefixHash::new(file, 0), whole: scattered.then_some(length), output: None })
