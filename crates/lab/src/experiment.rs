@@ -4,18 +4,19 @@
 //! records of all. A task's random numbers depend on the seed and on the task alone, so neither the number of threads
 //! nor an interruption changes a bit of what comes out.
 
-mod ablation;
-mod biological;
-mod control;
-mod geometry;
+pub(crate) mod ablation;
+pub(crate) mod biological;
+pub(crate) mod control;
+pub(crate) mod geometry;
 mod images;
-mod interneurons;
-mod leak;
-mod natural;
+pub(crate) mod interneurons;
+pub(crate) mod leak;
+pub(crate) mod natural;
 mod offline;
-mod one_dimensional;
+pub(crate) mod one_dimensional;
 mod online;
 mod online_spec;
+mod origin;
 mod pair;
 mod plan;
 mod results;
@@ -23,7 +24,7 @@ mod run;
 mod spec;
 mod statistics;
 mod store;
-mod synthetic;
+pub(crate) mod synthetic;
 mod trial;
 
 use std::collections::BTreeMap;
@@ -33,53 +34,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::catalogue::Figure;
+pub use origin::{Origin, Origins, Source};
 pub use plan::{GivenStack, Plan, Setting};
 pub use results::{PANELS, RESULTS, Results, write_json};
 pub use run::{Execution, Outlook, execute, runs_path};
-pub use spec::{Scale, Spec};
+pub use spec::{FigureSpec, Scale, Spec};
 use statistics::Starts;
 pub use statistics::{Statistic, median};
-
-/// A figure of the paper, or what goes with one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Figure {
-    /// Figs. 1 and 2: which contexts gains can whiten, and how they get there
-    Geometry,
-    /// Fig. 3: two neurons in synthetic contexts
-    Synthetic,
-    /// Fig. 4 A–D, F: natural images, 5 × 5 pixels
-    Natural,
-    /// Fig. 4 E and the appendix: error against the number of interneurons
-    Interneurons,
-    /// The appendix: 16 × 1 pixels against cosines and principal components
-    OneDimensional,
-    /// The appendix: contexts with the same spectra and random eigenvectors
-    Control,
-    /// The appendix: Algorithm 3
-    Biological,
-    /// The authors' rebuttal: other leaks
-    Leak,
-    /// The paper's argument: synapses alone, gains alone, both
-    Ablation,
-}
-
-impl Figure {
-    /// The name on the command line, in files and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Geometry => "geometry",
-            Self::Synthetic => "synthetic",
-            Self::Natural => "natural",
-            Self::Interneurons => "interneurons",
-            Self::OneDimensional => "one-dimensional",
-            Self::Control => "control",
-            Self::Biological => "biological",
-            Self::Leak => "leak",
-            Self::Ablation => "ablation",
-        }
-    }
-}
 
 /// One piece of work: a start of a variant, in one of the variant's cases (a number of interneurons, a leak).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -107,8 +69,8 @@ impl Task {
 
 /// What a figure of the paper needs to be rerun.
 pub trait Experiment: Send + Sync {
-    /// Where the contexts come from, in words.
-    fn contexts(&self) -> String;
+    /// Where the contexts of each variant come from.
+    fn origins(&self) -> Origins;
 
     /// A number that stands for contexts from a file; 0 without.
     fn fingerprint(&self) -> u64 {
@@ -155,13 +117,13 @@ pub type RecordMap = BTreeMap<Task, Value>;
 pub struct Records(RecordMap);
 
 impl Records {
-    /// The outcomes of all starts of a case, in their order.
+    /// The outcomes of all starts of a case, in their order, each with contexts of its own or with given ones.
     fn starts<R: DeserializeOwned>(&self, variant: &str, case: &str) -> Result<Starts<R>> {
         let of_case = |task: &&Task| task.variant == variant && task.case == case;
         let outcome = |task: &Task| {
             let record = self.0[task].clone();
             serde_json::from_value(record).with_context(|| format!("the record of {task:?} is damaged"))
         };
-        self.0.keys().filter(of_case).map(outcome).collect::<Result<Vec<_>>>().map(Starts)
+        self.0.keys().filter(of_case).map(outcome).collect::<Result<Vec<_>>>().map(Starts::new)
     }
 }

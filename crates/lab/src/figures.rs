@@ -4,32 +4,32 @@
 //! palette, `axes` and `marks` draw plots, and the rest are shapes that several figures share. `inspection` draws what models do
 //! with recordings.
 
-mod ablation;
+pub(crate) mod ablation;
 mod axes;
-mod biological;
+pub(crate) mod biological;
 mod canvas;
 mod circuit;
 mod cone;
 mod contexts;
-mod control;
+pub(crate) mod control;
 mod density;
 mod ellipse;
 mod filters;
 mod frequency;
-mod geometry;
+pub(crate) mod geometry;
 mod inspection;
-mod interneurons;
-mod leak;
+pub(crate) mod interneurons;
+pub(crate) mod leak;
 mod lettering;
 mod marks;
 mod matrices;
-mod natural;
-mod one_dimensional;
+pub(crate) mod natural;
+pub(crate) mod one_dimensional;
 mod pair;
 mod png;
 mod raster;
 mod style;
-mod synthetic;
+pub(crate) mod synthetic;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
-use canvas::Canvas;
+pub(crate) use canvas::Canvas;
 pub use canvas::escape;
 pub use contexts::{ContextsPicture, ShownContext};
 pub use inspection::{draw_adaptation, draw_model, picture_path, write_picture};
@@ -68,17 +68,7 @@ impl Picture {
     /// # Errors
     /// When the figure's series are not as expected.
     pub fn draw(figure: Figure, findings: &Findings, words: &Reference, style: Style) -> Result<Self> {
-        let canvas: Canvas = match figure {
-            Figure::Geometry => geometry::draw(findings, style)?,
-            Figure::Synthetic => synthetic::draw(findings, style)?,
-            Figure::Natural => natural::draw(findings, style)?,
-            Figure::Interneurons => interneurons::draw(findings, style)?,
-            Figure::OneDimensional => one_dimensional::draw(findings, style)?,
-            Figure::Control => control::draw(findings, style)?,
-            Figure::Biological => biological::draw(findings, style)?,
-            Figure::Leak => leak::draw(findings, style)?,
-            Figure::Ablation => ablation::draw(findings, style)?,
-        };
+        let canvas = figure.draw(findings, style)?;
         let svg = canvas.svg(&words.title, &findings.fill(figure, &words.alt));
         Ok(Self { figure, style, svg })
     }

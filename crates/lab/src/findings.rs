@@ -5,11 +5,11 @@ mod measured;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::experiment::{Figure, PANELS, RESULTS};
+use crate::experiment::{Figure, PANELS, RESULTS, Source};
 pub use measured::{Measured, short};
 
 /// The numbers and series of a call, as its two files hold them.
@@ -41,7 +41,7 @@ impl Findings {
     /// The figures that were rerun, in the order of the paper.
     pub fn figures(&self) -> Vec<Figure> {
         let rerun = |figure: &&Figure| self.results["figures"].get(figure.name()).is_some();
-        Figure::value_variants().iter().filter(rerun).copied().collect()
+        Figure::ALL.iter().filter(rerun).copied().collect()
     }
 
     /// Where a figure's contexts come from, in words.
@@ -49,11 +49,10 @@ impl Findings {
         self.results["figures"][figure.name()]["contexts"].as_str().unwrap_or("")
     }
 
-    /// Whether a variant's natural contexts are generated ones.
-    pub fn is_generated(&self, figure: Figure, variant: &str) -> bool {
-        let all = self.contexts(figure);
-        let own = all.split("; ").find(|part| part.starts_with(&format!("{variant}: ")));
-        own.unwrap_or(all).contains("generator")
+    /// What kind of contexts a variant's numbers were measured on; `None` where there is no such variant.
+    pub fn source(&self, figure: Figure, variant: &str) -> Option<Source> {
+        let source = self.results["figures"][figure.name()]["sources"].get(variant)?;
+        Source::deserialize(source).ok()
     }
 
     /// The names of a figure's variants.

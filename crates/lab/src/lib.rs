@@ -7,6 +7,7 @@
 //! a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets
 //! them beside what others found ([`references`]). [`threads`] do the work side by side.
 
+mod catalogue;
 pub mod channels;
 pub mod cli;
 pub mod contexts;

@@ -44,8 +44,20 @@ pub struct Row {
     pub paper: Option<String>,
     /// What the authors' code gives, and its standard deviation over starts where it is known.
     pub authors: Option<Vec<f64>>,
+    /// Over how many starts that is.
+    pub starts: Option<u32>,
+    /// To how many significant digits that is given.
+    #[serde(default = "three")]
+    pub digits: i32,
+    /// Whether those starts shared contexts, controls or a split that were drawn once.
+    #[serde(default)]
+    pub drawn_once: bool,
     /// The same where it is not a number.
     pub authors_says: Option<String>,
+}
+
+fn three() -> i32 {
+    3
 }
 
 /// A sentence that is tied to numbers.

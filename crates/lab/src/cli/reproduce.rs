@@ -99,7 +99,7 @@ impl Reproduce {
         let mut paths = self.written();
         self.spec.iter().for_each(|path| _ = paths.read("--spec", path));
         self.contexts.iter().for_each(|given| _ = paths.read("--contexts", split(given).1));
-        for figure in Figure::value_variants() {
+        for figure in Figure::ALL {
             paths.write_along("the runs in --out", runs_path(&self.out, *figure));
         }
         paths
@@ -113,7 +113,7 @@ impl Reproduce {
             paths.write_along(format!("{file} in --out"), self.out.join(file));
         }
         for (figure, style) in
-            Figure::value_variants().iter().flat_map(|f| Style::ALL.map(|style| (*f, style)))
+            Figure::ALL.iter().flat_map(|f| Style::ALL.map(|style| (*f, style)))
         {
             let pictures = figures::picture_paths(&self.out, figure, style);
             pictures.into_iter().for_each(|path| _ = paths.write_along("a picture in --out", path));
@@ -125,7 +125,7 @@ impl Reproduce {
     fn specs(&self) -> Result<Vec<Spec>> {
         let given = self.spec.iter().map(|path| Spec::read(path)).collect::<Result<Vec<_>>>()?;
         let mut figures =
-            if self.figures.is_empty() { Figure::value_variants().to_vec() } else { self.figures.clone() };
+            if self.figures.is_empty() { Figure::ALL.to_vec() } else { self.figures.clone() };
         figures.sort_unstable();
         figures.dedup();
         for (i, spec) in given.iter().enumerate() {

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::online::{Training, WINDOW, log_grid};
-use super::online_spec::{OnlineSpec, describe};
+use super::online_spec::{OnlineSpec, origins};
 use super::pair::{self, Pair};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of the ablation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,8 +52,14 @@ struct Numbers {
 /// The points of the curve after a switch.
 const POINTS: usize = 40;
 
+impl FigureSpec for AblationSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Ablation::new(self, setting)?))
+    }
+}
+
 impl Ablation {
-    pub fn new(spec: AblationSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: AblationSpec, setting: &Setting) -> Result<Self> {
         spec.variants.iter().try_for_each(|(name, variant)| variant.validate(name))?;
         Ok(Self { spec, scale: setting.scale, draws: setting.draws(Figure::Ablation) })
     }
@@ -97,8 +103,8 @@ impl Run {
 }
 
 impl Experiment for Ablation {
-    fn contexts(&self) -> String {
-        describe(self.spec.variants.iter())
+    fn origins(&self) -> Origins {
+        origins(self.spec.variants.iter())
     }
 
     fn tasks(&self) -> Vec<(Task, u64)> {
@@ -112,7 +118,7 @@ impl Experiment for Ablation {
     fn summarise(&self, records: &Records) -> Result<Summary> {
         let mut summary = Summary::default();
         for (name, spec) in &self.spec.variants {
-            let starts: Starts<Run> = records.starts(name, "")?;
+            let starts: Starts<Run> = records.starts(name, "")?.in_sets(spec.sets(self.scale));
             let numbers = Numbers {
                 seeds: starts.len(),
                 diverged: starts.divergence(),

@@ -7,12 +7,12 @@ use leukos::asymmetry;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::online_spec::{OnlineSpec, describe};
+use super::online_spec::{OnlineSpec, origins};
 use super::pair::{self, Pair, PairNumbers, PairRun};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::{Outcome, Starts, Statistic};
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of Algorithm 3's figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,8 +39,14 @@ struct Numbers {
     asymmetry: BTreeMap<String, Statistic>,
 }
 
+impl FigureSpec for BiologicalSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Biological::new(self, setting)?))
+    }
+}
+
 impl Biological {
-    pub fn new(spec: BiologicalSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: BiologicalSpec, setting: &Setting) -> Result<Self> {
         spec.variants.iter().try_for_each(|(name, variant)| variant.validate(name))?;
         Ok(Self { spec, scale: setting.scale, draws: setting.draws(Figure::Biological) })
     }
@@ -66,8 +72,8 @@ impl Biological {
 }
 
 impl Experiment for Biological {
-    fn contexts(&self) -> String {
-        describe(self.spec.variants.iter())
+    fn origins(&self) -> Origins {
+        origins(self.spec.variants.iter())
     }
 
     fn tasks(&self) -> Vec<(Task, u64)> {
@@ -84,7 +90,7 @@ impl Experiment for Biological {
     fn summarise(&self, records: &Records) -> Result<Summary> {
         let mut summary = Summary::default();
         for (name, spec) in &self.spec.variants {
-            let starts = records.starts(name, "")?;
+            let starts = records.starts(name, "")?.in_sets(spec.sets(self.scale));
             let probed = ("asymmetry", self.probed(spec));
             let panels = pair::panels(&starts, spec.presentations.at(self.scale), probed);
             summary.add(name, self.numbers(&starts, spec), panels)?;

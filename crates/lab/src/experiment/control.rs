@@ -1,18 +1,18 @@
 //! Reruns the appendix's first figure, C: contexts with the spectra of natural ones and random eigenvectors.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use leukos::contexts::Split;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::images::{Images, ImagesSpec, all_images, describe_all, fingerprint_all};
+use super::images::{Images, ImagesSpec, all_images, fingerprint_all, origins_of_all};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
 use super::trial::{TrialRun, TrialSpec};
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of the control.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,7 +34,6 @@ struct ControlVariant {
 pub struct Control {
     spec: ControlSpec,
     images: BTreeMap<String, Images>,
-    controls: BTreeMap<String, Split>,
     scale: Scale,
     draws: Draws,
 }
@@ -53,31 +52,37 @@ struct Numbers {
 const NATURAL: &str = "natural";
 const CONTROL: &str = "control";
 
+impl FigureSpec for ControlSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Control::new(self, setting)?))
+    }
+}
+
 impl Control {
-    pub fn new(spec: ControlSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: ControlSpec, setting: &Setting) -> Result<Self> {
         let sets = spec.variants.iter().map(|(name, variant)| (name, &variant.images));
         let images = all_images(sets, Figure::Control, setting)?;
         let draws = setting.draws(Figure::Control);
-        let control = |(name, images): (&String, &Images)| {
-            let contexts = images.contexts.controls(&mut draws.shared("controls"))?;
-            Ok((name.clone(), contexts.split(&images.split.test_indices)?))
-        };
-        let controls = images.iter().map(control).collect::<Result<_>>()?;
-        Ok(Self { spec, images, controls, scale: setting.scale, draws })
+        Ok(Self { spec, images, scale: setting.scale, draws })
     }
 
     fn learn(&self, task: &Task) -> leukos::Result<TrialRun> {
-        let variant = &task.variant;
-        let split = if task.case == CONTROL { &self.controls[variant] } else { &self.images[variant].split };
-        let training = &self.spec.variants[variant].training;
-        let trial = training.run(split, split.train.neurons(), (self.scale, self.draws), task)?;
+        let images = &self.images[&task.variant];
+        let mut split = images.split_of(task.start, self.draws)?;
+        if task.case == CONTROL {
+            // Each start has controls of its own, so that the spread over starts is also that over controls.
+            let controls = images.contexts.controls(&mut self.draws.start("controls", task.start))?;
+            split = Cow::Owned(controls.split(&split.test_indices)?);
+        }
+        let training = &self.spec.variants[&task.variant].training;
+        let trial = training.run(&split, split.train.neurons(), (self.scale, self.draws), task)?;
         Ok(trial.kept(task))
     }
 }
 
 impl Experiment for Control {
-    fn contexts(&self) -> String {
-        format!("{}; controls with the same spectra and random eigenvectors", describe_all(&self.images))
+    fn origins(&self) -> Origins {
+        origins_of_all(&self.images)
     }
 
     fn fingerprint(&self) -> u64 {

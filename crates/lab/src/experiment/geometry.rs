@@ -14,7 +14,7 @@ use super::pair::Pair;
 use super::plan::{Draws, Setting};
 use super::spec::{Positive, Scale};
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of Figs. 1 and 2.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,8 +63,14 @@ const PATH_POINTS: usize = 60;
 /// The only variant.
 const VARIANT: &str = "synthetic";
 
+impl FigureSpec for GeometrySpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Geometry::new(self, setting)?))
+    }
+}
+
 impl Geometry {
-    pub fn new(spec: GeometrySpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: GeometrySpec, setting: &Setting) -> Result<Self> {
         spec.training.validate("training")?;
         Ok(Self { spec, scale: setting.scale, draws: setting.draws(Figure::Geometry) })
     }
@@ -197,8 +203,8 @@ fn entries(m: &Matrix) -> [f64; 3] {
 }
 
 impl Experiment for Geometry {
-    fn contexts(&self) -> String {
-        self.spec.training.family.describe()
+    fn origins(&self) -> Origins {
+        Origins::shared([VARIANT.to_owned()].iter(), &self.spec.training.family.origin())
     }
 
     fn tasks(&self) -> Vec<(Task, u64)> {
@@ -211,7 +217,7 @@ impl Experiment for Geometry {
     }
 
     fn summarise(&self, records: &Records) -> Result<Summary> {
-        let starts: Starts<Run> = records.starts(VARIANT, "")?;
+        let starts: Starts<Run> = records.starts(VARIANT, "")?.in_sets(self.spec.training.sets(self.scale));
         let numbers = Numbers {
             seeds: starts.len(),
             diverged: starts.divergence(),

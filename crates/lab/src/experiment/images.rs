@@ -1,5 +1,6 @@
 //! Supplies natural contexts: a stack of covariances that the user gives, or else the generator of 1/f fields.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
@@ -8,8 +9,9 @@ use leukos::contexts::{Contexts, Fields, Patch, Split};
 use leukos::{Matrix, cosine_basis, cosine_basis_2d, eigenbasis};
 use serde::{Deserialize, Serialize};
 
-use super::Figure;
-use super::plan::{Fit, Setting, fingerprint_of};
+use super::{Figure, Origin, Origins, Source};
+use super::plan::{Draws, Fit, Setting, fingerprint_of};
+use crate::data::Stack;
 
 /// Which natural contexts a figure uses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,20 +27,36 @@ pub struct ImagesSpec {
     test: Vec<usize>,
     #[serde(default)]
     test_of: usize,
+    /// How often the contexts to keep back are drawn.
+    #[serde(default)]
+    split: SplitSpec,
+}
+
+/// How often the contexts to keep back are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SplitSpec {
+    /// Once, for all starts: `test`, or a tenth.
+    #[default]
+    Once,
+    /// A tenth anew for each start, as in the authors' code for panel E.
+    EachStart,
 }
 
 /// Natural contexts, divided into those to learn from and those to test with.
 pub struct Images {
     pub contexts: Contexts,
+    /// The split that all starts share; see [`Self::split_of`].
     pub split: Split,
+    drawn: SplitSpec,
     /// The eigenvectors Q* of the mean covariance of all contexts.
     pub eigenbasis: Matrix,
     /// The cosine basis of patches of this size.
     pub cosines: Matrix,
     /// Height and width of a patch.
     pub patch: [usize; 2],
-    /// Where the contexts come from, in words.
-    pub origin: String,
+    /// Where the contexts come from.
+    pub origin: Origin,
     /// A number that stands for contexts from a file.
     pub fingerprint: u64,
 }
@@ -51,15 +69,14 @@ impl ImagesSpec {
 
     /// The contexts for a figure that has no other set, or whose other set has another N.
     pub fn contexts(&self, figure: Figure, setting: &Setting, fit: Fit) -> Result<Images> {
-        let (contexts, origin, given) = match setting.stack_for(figure, fit) {
-            Some(stack) => {
-                let (count, n) = (stack.contexts.len(), stack.contexts.neurons());
-                let origin = format!("stack of {count} covariances, N = {n} ({})", stack.path.display());
-                (stack.contexts.clone(), origin, true)
-            }
-            None => (self.generate(figure, setting)?, self.describe(), false),
+        let given = setting.stack_for(figure, fit);
+        let contexts = match given {
+            Some(stack) => stack.contexts.clone(),
+            None => self.generate(figure, setting)?,
         };
-        let split = if given && contexts.len() == self.test_of {
+        let fingerprint = if given.is_some() { fingerprint_of(&contexts) } else { 0 };
+        let origin = given.map_or_else(|| self.origin(), |stack| origin_of(stack, fingerprint));
+        let split = if given.is_some() && contexts.len() == self.test_of {
             contexts.split(&self.test).context("images.test")?
         } else {
             contexts.random_split(&mut setting.draws(figure).shared("split"))?
@@ -69,9 +86,10 @@ impl ImagesSpec {
             eigenbasis: eigenbasis(&contexts.mean_covariance())?,
             cosines: if patch[0] == 1 { cosine_basis(patch[1]) } else { cosine_basis_2d(patch[0], patch[1]) },
             patch,
-            fingerprint: if given { fingerprint_of(&contexts) } else { 0 },
+            fingerprint,
             contexts,
             split,
+            drawn: self.split,
             origin,
         })
     }
@@ -83,9 +101,10 @@ impl ImagesSpec {
         Ok(fields.draw(&mut setting.draws(figure).shared("fields")).context("images")?.contexts)
     }
 
-    fn describe(&self) -> String {
+    fn origin(&self) -> Origin {
         let ([height, width], count) = (self.patch, self.generate);
-        format!("1/f generator, not images: {count} contexts of {height} x {width} pixels")
+        let words = format!("1/f generator, not images: {count} contexts of {height} x {width} pixels");
+        Origin { source: Source::Generated, words }
     }
 
     /// Height and width of patches with N pixels: the spec's where they fit, else a square, else a row.
@@ -101,6 +120,16 @@ impl ImagesSpec {
     }
 }
 
+impl Images {
+    /// The contexts that a start learns from and those kept back from it.
+    pub fn split_of(&self, start: usize, draws: Draws) -> leukos::Result<Cow<'_, Split>> {
+        match self.drawn {
+            SplitSpec::Once => Ok(Cow::Borrowed(&self.split)),
+            SplitSpec::EachStart => self.contexts.random_split(&mut draws.start("split", start)).map(Cow::Owned),
+        }
+    }
+}
+
 /// The contexts of figures that have a set for each variant, 5 × 5 pixels in one and 16 × 1 in another.
 pub fn all_images<'a>(
     specs: impl Iterator<Item = (&'a String, &'a ImagesSpec)> + Clone,
@@ -110,19 +139,29 @@ pub fn all_images<'a>(
     let others = specs.clone();
     let images = |(name, spec): (&'a String, &'a ImagesSpec)| {
         let usual = spec.neurons();
-        // A stack of yet another size can only stand for one of the sets: the first, which is the 5 × 5 one.
+        // A stack of yet another size can only stand for one size of patches: the first, which is 5 × 5.
         let other = others.clone().map(|(_, other)| other.neurons()).find(|&other| other != usual);
-        let first = others.clone().next().is_some_and(|(first, _)| first == name);
+        let first = others.clone().next().is_some_and(|(_, first)| first.neurons() == usual);
         let fit = if first { Fit::Any { usual, other: other.unwrap_or(0) } } else { Fit::Exactly(usual) };
         Ok((name.clone(), spec.contexts(figure, setting, fit)?))
     };
     specs.map(images).collect()
 }
 
-/// Where the contexts of every set come from, in words.
-pub fn describe_all(images: &BTreeMap<String, Images>) -> String {
-    let describe = |(name, images): (&String, &Images)| format!("{name}: {}", images.origin);
-    images.iter().map(describe).collect::<Vec<_>>().join("; ")
+/// What stands for the 56 covariances that the authors released (5 × 5 pixels of van Hateren's images).
+const PAPERS_COVARIANCES: u64 = 0;
+
+/// Where the contexts of a stack come from.
+fn origin_of(stack: &Stack, fingerprint: u64) -> Origin {
+    let (count, n) = (stack.contexts.len(), stack.contexts.neurons());
+    let source = if fingerprint == PAPERS_COVARIANCES { Source::Paper } else { Source::Stack };
+    let words = format!("stack of {count} covariances, N = {n} ({})", stack.path.display());
+    Origin { source, words }
+}
+
+/// Where the contexts of every set come from.
+pub fn origins_of_all(images: &BTreeMap<String, Images>) -> Origins {
+    images.iter().map(|(name, images)| (name.clone(), images.origin.clone())).collect()
 }
 
 /// A number that stands for the contexts that come from files.

@@ -6,12 +6,12 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::images::{Images, ImagesSpec, all_images, describe_all, fingerprint_all};
+use super::images::{Images, ImagesSpec, all_images, fingerprint_all, origins_of_all};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
 use super::trial::{TrialRun, TrialSpec};
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of the sweep over K.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,8 +76,14 @@ impl Sweep {
     }
 }
 
+impl FigureSpec for InterneuronsSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Interneurons::new(self, setting)?))
+    }
+}
+
 impl Interneurons {
-    pub fn new(spec: InterneuronsSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: InterneuronsSpec, setting: &Setting) -> Result<Self> {
         let images = all_images(
             spec.variants.iter().map(|(name, sweep)| (name, &sweep.images)),
             Figure::Interneurons,
@@ -88,8 +94,8 @@ impl Interneurons {
 }
 
 impl Experiment for Interneurons {
-    fn contexts(&self) -> String {
-        describe_all(&self.images)
+    fn origins(&self) -> Origins {
+        origins_of_all(&self.images)
     }
 
     fn fingerprint(&self) -> u64 {
@@ -109,7 +115,8 @@ impl Experiment for Interneurons {
 
     fn run(&self, task: &Task) -> Result<Value> {
         let (sweep, images) = (&self.spec.variants[&task.variant], &self.images[&task.variant]);
-        let trial = sweep.training.run(&images.split, task.case.parse()?, (self.scale, self.draws), task);
+        let split = images.split_of(task.start, self.draws)?;
+        let trial = sweep.training.run(&split, task.case.parse()?, (self.scale, self.draws), task);
         Outcome::record(trial.map(|trial| trial.kept(task)))
     }
 

@@ -13,7 +13,7 @@ use super::pair::Pair;
 use super::plan::{Draws, Setting};
 use super::spec::{Positive, Scale};
 use super::statistics::{Outcome, Starts, Statistic};
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origin, Origins, Records, Source, Summary, Task};
 
 /// The spec of the leak sweep.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,8 +65,14 @@ impl LeakVariant {
     }
 }
 
+impl FigureSpec for LeakSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Leak::new(self, setting)?))
+    }
+}
+
 impl Leak {
-    pub fn new(spec: LeakSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: LeakSpec, setting: &Setting) -> Result<Self> {
         spec.variants.iter().try_for_each(|(name, variant)| variant.training.validate(name))?;
         Ok(Self { spec, scale: setting.scale, draws: setting.draws(Figure::Leak) })
     }
@@ -84,12 +90,13 @@ impl Leak {
 }
 
 impl Experiment for Leak {
-    fn contexts(&self) -> String {
-        let describe = |(name, variant): (&String, &LeakVariant)| {
+    fn origins(&self) -> Origins {
+        let origin = |(name, variant): (&String, &LeakVariant)| {
             let kind = |kind: &str| variant.case(kind).family.describe();
-            format!("{name}: {}, or {}; built with leak 1", kind(KINDS[0]), kind(KINDS[1]))
+            let words = format!("{}, or {}; built with leak 1", kind(KINDS[0]), kind(KINDS[1]));
+            (name.clone(), Origin { source: Source::Synthetic, words })
         };
-        self.spec.variants.iter().map(describe).collect::<Vec<_>>().join("; ")
+        self.spec.variants.iter().map(origin).collect()
     }
 
     fn tasks(&self) -> Vec<(Task, u64)> {
@@ -118,7 +125,7 @@ impl Experiment for Leak {
                 let cases = variant.cases(kind);
                 let starts = cases
                     .iter()
-                    .map(|case| records.starts(name, case))
+                    .map(|case| Ok(records.starts(name, case)?.in_sets(variant.training.sets(self.scale))))
                     .collect::<Result<Vec<Starts<Run>>>>()?;
                 let each = |value: &dyn Fn(&Run) -> f64| {
                     starts.iter().map(|starts| starts.statistic(value)).collect::<Vec<Statistic>>()

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::images::{Images, ImagesSpec};
-use super::offline::{Learned, Learning, errors, grid, mean};
+use super::offline::{Learned, Learning, Optimality, errors, grid, mean};
 use super::online::columns;
 use super::plan::{Draws, Fit, Setting};
 use super::spec::Scale;
 use super::statistics::{Outcome, Starts, Statistic};
 use super::trial::TrialSpec;
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of Fig. 4 without E.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,11 +45,29 @@ struct Run {
     basis_error_learned: f64,
     basis_error_initial: f64,
     dct_match: f64,
+    optimum: Option<Optimality>,
     shown: Option<Value>,
 }
 
+impl Run {
+    /// Whether what was learned is what was looked for: a learner that looks for an optimum may not have found one.
+    fn is_settled(&self) -> bool {
+        self.optimum.is_none_or(|optimum| optimum.converged)
+    }
+
+    fn gap(&self) -> f64 {
+        self.optimum.map_or(f64::NAN, |optimum| optimum.gap)
+    }
+}
+
+impl FigureSpec for NaturalSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Natural::new(self, setting)?))
+    }
+}
+
 impl Natural {
-    pub fn new(spec: NaturalSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: NaturalSpec, setting: &Setting) -> Result<Self> {
         let fit = Fit::Any { usual: spec.images.neurons(), other: 0 };
         let images = spec.images.contexts(Figure::Natural, setting, fit)?;
         Ok(Self { spec, images, scale: setting.scale, draws: setting.draws(Figure::Natural) })
@@ -89,6 +107,7 @@ impl Natural {
             basis_error_initial: basis_error(initial)?,
             dct_match: basis_match(&learned.synapses, &images.cosines)?,
             curve: learned.curve.clone(),
+            optimum: learned.optimum,
             shown: task.is_shown().then(|| {
                 json!({ "initial_synapses": columns(initial), "learned_synapses": columns(&learned.synapses) })
             }),
@@ -107,18 +126,24 @@ impl Natural {
         if starts.finished().next().is_none() {
             return Ok(numbers);
         }
+        let statistic = |value: &dyn Fn(&Run) -> f64| {
+            starts.statistic(|run| if run.is_settled() { value(run) } else { f64::NAN })
+        };
         let statistics = json!({
             "curve": curve_numbers(starts, variant.presentations.at(self.scale)),
-            "test_adapted": starts.statistic(|run| run.test_adapted),
-            "train_adapted": starts.statistic(|run| run.train_adapted),
-            "test_fixed_gains": starts.statistic(|run| run.test_fixed_gains),
-            "test_initial_synapses": starts.statistic(|run| run.test_initial_synapses),
-            "basis_error_learned": starts.statistic(|run| run.basis_error_learned),
-            "basis_error_initial": starts.statistic(|run| run.basis_error_initial),
+            "test_adapted": statistic(&|run| run.test_adapted),
+            "train_adapted": statistic(&|run| run.train_adapted),
+            "test_fixed_gains": statistic(&|run| run.test_fixed_gains),
+            "test_initial_synapses": statistic(&|run| run.test_initial_synapses),
+            "basis_error_learned": statistic(&|run| run.basis_error_learned),
+            "basis_error_initial": statistic(&|run| run.basis_error_initial),
             "basis_error_contexts": Statistic::of(self.basis_error_contexts()?),
-            "dct_match": starts.statistic(|run| run.dct_match),
+            "dct_match": statistic(&|run| run.dct_match),
         });
         merge(&mut numbers, statistics);
+        if let Some(optimum) = optimum_numbers(starts) {
+            merge(&mut numbers, optimum);
+        }
         Ok(numbers)
     }
 
@@ -140,6 +165,20 @@ impl Natural {
             "shown": starts.shown(|run| run.shown.as_ref()),
         }))
     }
+}
+
+/// How many starts found an optimum, how good it is, and the best of them; `None` where none was looked for.
+fn optimum_numbers(starts: &Starts<Run>) -> Option<Value> {
+    starts.finished().find_map(|run| run.optimum)?;
+    let settled = starts.finished().filter(|run| run.is_settled());
+    let best = settled.clone().min_by(|a, b| a.gap().total_cmp(&b.gap())).map(|run| {
+        json!({ "gap": run.gap(), "test_adapted": run.test_adapted, "train_adapted": run.train_adapted })
+    });
+    Some(json!({
+        "unsettled": starts.finished().count() - settled.count(),
+        "gap": starts.statistic(|run| if run.is_settled() { run.gap() } else { f64::NAN }),
+        "best": best,
+    }))
 }
 
 /// The error at presentations 1, 10, 100, … and the last.
@@ -165,8 +204,8 @@ fn merge(to: &mut Value, from: Value) {
 }
 
 impl Experiment for Natural {
-    fn contexts(&self) -> String {
-        self.images.origin.clone()
+    fn origins(&self) -> Origins {
+        Origins::shared(self.spec.variants.keys(), &self.images.origin)
     }
 
     fn fingerprint(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use leukos::contexts::{Contexts, Pcg64, Schedule};
 use leukos::{
-    Circuit, GainRule, Matrix, Offline, OfflineGains, Order, Rules, Step, SynapseLearner, SynapseRule,
+    Circuit, GainRule, LearningState, Matrix, Offline, OfflineGains, Order, Rules, Step, SynapseLearner, SynapseRule,
     Synapses, WhiteningMeter, least_squares_gains, optimal_gains, starts, whitening_error,
 };
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,21 @@ pub struct Learned {
     pub mean_gains: Vec<f64>,
     /// The error at each presentation of [`grid`].
     pub curve: Vec<f64>,
+    /// Where the learner looks for an optimum: whether it has found one.
+    pub optimum: Option<Optimality>,
+}
+
+/// What the learner says about an optimum of Eq. (3).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Optimality {
+    /// Whether it came to rest, rather than following columns that draw together while their gains grow.
+    pub converged: bool,
+    /// How far the mean objective of the contexts learned from is above its bound.
+    pub gap: f64,
+    /// The largest |cos| between two columns.
+    pub nearest_columns: f64,
+    /// The largest gain in any context.
+    pub largest_gain: f64,
 }
 
 /// The presentations at which curves have their points; powers of ten are among them.
@@ -206,7 +221,7 @@ impl LeastSquares {
         };
         run.advance(presented, 1, &mut watch)?;
         let synapses = run.circuit().synapses().feedback().clone();
-        Ok(Learned { synapses, mean_gains: gains.mean(), curve })
+        Ok(Learned { synapses, mean_gains: gains.mean(), curve, optimum: None })
     }
 }
 
@@ -237,7 +252,7 @@ impl Algorithm2 {
                 curve.push(meter.error(run.circuit(), &contexts.covariances()[context])?);
             }
         }
-        Ok(Learned { synapses: run.circuit().synapses().feedback().clone(), mean_gains: gains.mean(), curve })
+        Ok(Learned { synapses: run.circuit().synapses().feedback().clone(), mean_gains: gains.mean(), curve, optimum: None })
     }
 
     /// As many gain steps as in training, from gains of 0.
@@ -258,13 +273,26 @@ impl Optimum {
     fn learn(&self, synapses: Matrix, contexts: &Contexts) -> leukos::Result<Learned> {
         let covariances = contexts.covariances().to_vec();
         let mut learner = SynapseLearner::new(synapses, covariances, LEAK, self.gain_cost)?;
-        learner.advance(self.iterations.get());
+        let progress = learner.advance(self.iterations.get());
         let gains = learner.gains();
+        let optimum = Optimality {
+            converged: progress.state == LearningState::Converged,
+            gap: progress.gap,
+            nearest_columns: nearest_columns(learner.synapses()),
+            largest_gain: gains.as_slice().iter().fold(0.0, |most: f64, gain| most.max(gain.abs())),
+        };
         let mean_gains = (0..gains.rows())
             .map(|i| (0..gains.columns()).map(|c| gains[(i, c)]).sum::<f64>() / gains.columns() as f64)
             .collect();
-        Ok(Learned { synapses: learner.synapses().clone(), mean_gains, curve: Vec::new() })
+        Ok(Learned { synapses: learner.synapses().clone(), mean_gains, curve: Vec::new(), optimum: Some(optimum) })
     }
+}
+
+/// The largest |cos| between two unit columns.
+fn nearest_columns(synapses: &Matrix) -> f64 {
+    let cosine = |i, j| synapses.column(i).iter().zip(synapses.column(j)).map(|(a, b)| a * b).sum::<f64>().abs();
+    let pairs = (0..synapses.columns()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    pairs.map(|(i, j)| cosine(i, j)).fold(0.0, f64::max)
 }
 
 /// The synapses to begin with, W_0.

@@ -13,7 +13,7 @@ use super::plan::{Draws, Fit, Setting};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
 use super::trial::TrialSpec;
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of the one-dimensional figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,8 +53,14 @@ struct Numbers {
     pca_match: Statistic,
 }
 
+impl FigureSpec for OneDimensionalSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(OneDimensional::new(self, setting)?))
+    }
+}
+
 impl OneDimensional {
-    pub fn new(spec: OneDimensionalSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: OneDimensionalSpec, setting: &Setting) -> Result<Self> {
         let fit = Fit::Any { usual: spec.images.neurons(), other: 0 };
         let images = spec.images.contexts(Figure::OneDimensional, setting, fit)?;
         Ok(Self { spec, images, scale: setting.scale, draws: setting.draws(Figure::OneDimensional) })
@@ -80,8 +86,8 @@ impl OneDimensional {
 }
 
 impl Experiment for OneDimensional {
-    fn contexts(&self) -> String {
-        self.images.origin.clone()
+    fn origins(&self) -> Origins {
+        Origins::shared(self.spec.variants.keys(), &self.images.origin)
     }
 
     fn fingerprint(&self) -> u64 {

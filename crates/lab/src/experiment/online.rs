@@ -168,14 +168,11 @@ impl Errors {
 
 /// Five contexts, one after another, with frozen synapses: how the gains alone manage.
 pub struct FiveContexts {
-    /// Error(t), every fourth sample.
+    /// Error(t).
     pub trace: Vec<f64>,
     /// The mean of Error(t) over the second half of each presentation.
     pub late_error: f64,
 }
-
-/// Every how many samples a trace is kept.
-pub const TRACE_STEP: usize = 4;
 
 impl FiveContexts {
     /// Contexts drawn without repetition, five where there are as many.
@@ -206,7 +203,7 @@ impl FiveContexts {
         let late = errors.iter().enumerate().filter(|(t, _)| t % samples >= samples / 2);
         let (sum, count) = late.fold((0.0, 0), |(sum, count), (_, error)| (sum + error, count + 1));
         let late_error = sum / f64::from(count);
-        Ok(Self { trace: errors.into_iter().step_by(TRACE_STEP).collect(), late_error })
+        Ok(Self { trace: errors, late_error })
     }
 }
 

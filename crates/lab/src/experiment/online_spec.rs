@@ -11,6 +11,7 @@ use leukos::{
 use serde::{Deserialize, Serialize};
 
 use super::online::{POINTS, WINDOW, log_grid};
+use super::origin::{Origin, Origins, Source};
 use super::plan::Draws;
 use super::spec::{Positive, Scale, Scaled, UnitNorm};
 use super::statistics::median;
@@ -91,6 +92,8 @@ pub enum BlankSpec {
 pub enum Drawn {
     /// Once, for all starts.
     Once,
+    /// So many times; starts take turns with them.
+    Sets(NonZeroUsize),
     /// Anew for each start.
     EachStart,
 }
@@ -148,6 +151,11 @@ impl Family {
         Synthetic { contexts: self.contexts.get(), axes, blank, ..Synthetic::published() }.draw(rng)
     }
 
+    /// Where its contexts come from.
+    pub fn origin(&self) -> Origin {
+        Origin { source: Source::Synthetic, words: self.describe() }
+    }
+
     /// The family in words.
     pub fn describe(&self) -> String {
         let axes = match &self.axes {
@@ -161,10 +169,9 @@ impl Family {
     }
 }
 
-/// Where the contexts of variants come from, in words.
-pub fn describe<'a>(specs: impl Iterator<Item = (&'a String, &'a OnlineSpec)>) -> String {
-    let describe = |(name, spec): (&String, &OnlineSpec)| format!("{name}: {}", spec.family.describe());
-    specs.map(describe).collect::<Vec<_>>().join("; ")
+/// Where the contexts of variants come from.
+pub fn origins<'a>(specs: impl Iterator<Item = (&'a String, &'a OnlineSpec)>) -> Origins {
+    specs.map(|(name, spec)| (name.clone(), spec.family.origin())).collect()
 }
 
 impl OnlineSpec {
@@ -177,10 +184,20 @@ impl OnlineSpec {
         Ok(())
     }
 
+    /// How many times V and the contexts are drawn.
+    pub fn sets(&self, scale: Scale) -> usize {
+        match self.family.drawn {
+            Drawn::Once => 1,
+            Drawn::Sets(sets) => sets.get(),
+            Drawn::EachStart => self.starts.at(scale),
+        }
+    }
+
     /// V and the contexts of one start.
     pub fn contexts(&self, draws: Draws, start: usize) -> leukos::Result<SyntheticContexts> {
         match self.family.drawn {
             Drawn::Once => self.family.draw(&mut draws.shared("contexts")),
+            Drawn::Sets(sets) => self.family.draw(&mut draws.start("sets of contexts", start % sets.get())),
             Drawn::EachStart => self.family.draw(&mut draws.start("contexts", start)),
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Task;
-use super::online::{Errors, FiveContexts, Probe, TRACE_STEP, Training, columns, distance};
+use super::online::{Errors, FiveContexts, Probe, Training, columns, distance};
 use super::online_spec::OnlineSpec;
 use super::plan::Draws;
 use super::spec::Scale;
@@ -145,7 +145,7 @@ impl Pair<'_> {
             "initial_synapses": columns(initial.feedback()),
             "learned_synapses": columns(learned.feedback()),
             "five_contexts": {
-                "presented": self.five(&drawn.contexts), "samples": self.spec.samples, "step": TRACE_STEP,
+                "presented": self.five(&drawn.contexts), "samples": self.spec.samples,
                 "initial_synapses": trace(&five[0]), "learned_synapses": trace(&five[1]),
             },
         });

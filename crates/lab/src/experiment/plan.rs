@@ -6,10 +6,7 @@ use anyhow::Result;
 use leukos::contexts::{Contexts, Pcg64, stream};
 use serde::Serialize;
 
-use super::{
-    Experiment, Figure, Scale, Spec, ablation, biological, control, geometry, interneurons, leak, natural,
-    one_dimensional, synthetic,
-};
+use super::{Experiment, Figure, Scale, Spec};
 use crate::data::Stack;
 use crate::files::fingerprint;
 
@@ -174,27 +171,12 @@ impl Plan {
     /// When contexts cannot be drawn with a spec's parameters.
     pub fn new(specs: Vec<Spec>, setting: &Setting) -> Result<Self> {
         let planned = |spec: Spec| {
-            let (figure, text) = (spec.figure(), serde_json::to_string(&spec)?);
-            let experiment = experiment(spec, setting)?;
-            let key = Belonging::of(text, experiment.fingerprint(), setting).key()?;
-            Ok(Planned { figure, experiment, key })
+            let experiment = spec.experiment(setting)?;
+            let key = Belonging::of(spec.settings().to_owned(), experiment.fingerprint(), setting).key()?;
+            Ok(Planned { figure: spec.figure(), experiment, key })
         };
         Ok(Self { figures: specs.into_iter().map(planned).collect::<Result<_>>()? })
     }
-}
-
-fn experiment(spec: Spec, setting: &Setting) -> Result<Box<dyn Experiment>> {
-    Ok(match spec {
-        Spec::Geometry(spec) => Box::new(geometry::Geometry::new(spec, setting)?),
-        Spec::Synthetic(spec) => Box::new(synthetic::Synthetic::new(spec, setting)?),
-        Spec::Natural(spec) => Box::new(natural::Natural::new(spec, setting)?),
-        Spec::Interneurons(spec) => Box::new(interneurons::Interneurons::new(spec, setting)?),
-        Spec::OneDimensional(spec) => Box::new(one_dimensional::OneDimensional::new(spec, setting)?),
-        Spec::Control(spec) => Box::new(control::Control::new(spec, setting)?),
-        Spec::Biological(spec) => Box::new(biological::Biological::new(spec, setting)?),
-        Spec::Leak(spec) => Box::new(leak::Leak::new(spec, setting)?),
-        Spec::Ablation(spec) => Box::new(ablation::Ablation::new(spec, setting)?),
-    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Scale, Summary};
+use super::{Origins, Scale, Source, Summary};
 use crate::files::write_atomically;
 
 /// The file with every number.
@@ -40,6 +40,7 @@ pub struct Results {
 #[derive(Debug, Serialize)]
 pub struct Reported {
     contexts: String,
+    sources: BTreeMap<String, Source>,
     variants: BTreeMap<String, Value>,
     #[serde(skip)]
     panels: BTreeMap<String, Value>,
@@ -47,8 +48,9 @@ pub struct Reported {
 
 impl Reported {
     /// A figure's numbers and where its contexts come from.
-    pub fn new(contexts: String, summary: Summary) -> Self {
-        Self { contexts, variants: summary.variants, panels: summary.panels }
+    pub fn new(origins: &Origins, summary: Summary) -> Self {
+        let Summary { variants, panels } = summary;
+        Self { contexts: origins.words(), sources: origins.sources(), variants, panels }
     }
 }
 

@@ -164,5 +164,5 @@ fn report(progress: Progress<'_>) -> Result<(&'static str, Reported)> {
     let Progress { planned, records, .. } = progress;
     let records = Records(records.into_inner().unwrap_or_else(PoisonError::into_inner));
     let summary = planned.experiment.summarise(&records)?;
-    Ok((planned.figure.name(), Reported::new(planned.experiment.contexts(), summary)))
+    Ok((planned.figure.name(), Reported::new(&planned.experiment.origins(), summary)))
 }

@@ -7,9 +7,7 @@ use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Figure, ablation, biological, control, geometry, interneurons, leak, natural, one_dimensional, synthetic,
-};
+use super::{Experiment, Figure, Setting};
 
 /// How much of the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -73,28 +71,22 @@ impl UnitNorm {
     }
 }
 
-/// The spec of a figure.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Spec {
-    /// Figs. 1 and 2.
-    Geometry(geometry::GeometrySpec),
-    /// Fig. 3.
-    Synthetic(synthetic::SyntheticSpec),
-    /// Fig. 4 without E.
-    Natural(natural::NaturalSpec),
-    /// Fig. 4 E.
-    Interneurons(interneurons::InterneuronsSpec),
-    /// 16 × 1 pixels.
-    OneDimensional(one_dimensional::OneDimensionalSpec),
-    /// Random eigenvectors.
-    Control(control::ControlSpec),
-    /// Algorithm 3.
-    Biological(biological::BiologicalSpec),
-    /// Other leaks.
-    Leak(leak::LeakSpec),
-    /// Synapses alone, gains alone, both.
-    Ablation(ablation::AblationSpec),
+/// A spec that can be carried out: what each figure's file of settings becomes.
+pub trait FigureSpec: DeserializeOwned + Serialize {
+    /// The experiment it describes.
+    ///
+    /// # Errors
+    /// When a value will not do, or contexts cannot be drawn with it.
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>>;
+}
+
+/// The spec of any figure, checked.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    figure: Figure,
+    /// The settings in one fixed form, whatever the file they came from looked like.
+    settings: String,
+    carry_out: fn(&str, &Setting) -> Result<Box<dyn Experiment>>,
 }
 
 /// What every spec says first.
@@ -109,7 +101,7 @@ impl Spec {
     /// # Errors
     /// When it is damaged, which a test rules out.
     pub fn embedded(figure: Figure) -> Result<Self> {
-        Self::parse(embedded(figure)).with_context(|| format!("the embedded spec of {}", figure.name()))
+        Self::parse(figure.embedded_spec()).with_context(|| format!("the embedded spec of {}", figure.name()))
     }
 
     /// The spec in a file.
@@ -123,49 +115,34 @@ impl Spec {
 
     fn parse(text: &str) -> Result<Self> {
         let title: Title = toml::from_str(text)?;
-        Ok(match title.figure {
-            Figure::Geometry => Self::Geometry(body(text)?),
-            Figure::Synthetic => Self::Synthetic(body(text)?),
-            Figure::Natural => Self::Natural(body(text)?),
-            Figure::Interneurons => Self::Interneurons(body(text)?),
-            Figure::OneDimensional => Self::OneDimensional(body(text)?),
-            Figure::Control => Self::Control(body(text)?),
-            Figure::Biological => Self::Biological(body(text)?),
-            Figure::Leak => Self::Leak(body(text)?),
-            Figure::Ablation => Self::Ablation(body(text)?),
+        title.figure.read_spec(text)
+    }
+
+    /// The spec of a figure with settings of this type.
+    pub(crate) fn of<S: FigureSpec>(figure: Figure, text: &str) -> Result<Self> {
+        let settings: S = toml::from_str(text)?;
+        Ok(Self {
+            figure,
+            settings: serde_json::to_string(&settings)?,
+            carry_out: |settings, setting| serde_json::from_str::<S>(settings)?.experiment(setting),
         })
     }
 
     /// The figure it is for.
     pub fn figure(&self) -> Figure {
-        match self {
-            Self::Geometry(_) => Figure::Geometry,
-            Self::Synthetic(_) => Figure::Synthetic,
-            Self::Natural(_) => Figure::Natural,
-            Self::Interneurons(_) => Figure::Interneurons,
-            Self::OneDimensional(_) => Figure::OneDimensional,
-            Self::Control(_) => Figure::Control,
-            Self::Biological(_) => Figure::Biological,
-            Self::Leak(_) => Figure::Leak,
-            Self::Ablation(_) => Figure::Ablation,
-        }
+        self.figure
     }
-}
 
-fn body<S: DeserializeOwned>(text: &str) -> Result<S> {
-    Ok(toml::from_str(text)?)
-}
+    /// Its settings in one fixed form.
+    pub fn settings(&self) -> &str {
+        &self.settings
+    }
 
-fn embedded(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Geometry => include_str!("../../../../experiments/geometry.toml"),
-        Figure::Synthetic => include_str!("../../../../experiments/synthetic.toml"),
-        Figure::Natural => include_str!("../../../../experiments/natural.toml"),
-        Figure::Interneurons => include_str!("../../../../experiments/interneurons.toml"),
-        Figure::OneDimensional => include_str!("../../../../experiments/one-dimensional.toml"),
-        Figure::Control => include_str!("../../../../experiments/control.toml"),
-        Figure::Biological => include_str!("../../../../experiments/biological.toml"),
-        Figure::Leak => include_str!("../../../../experiments/leak.toml"),
-        Figure::Ablation => include_str!("../../../../experiments/ablation.toml"),
+    /// The experiment it describes.
+    ///
+    /// # Errors
+    /// When a value will not do, or contexts cannot be drawn with it.
+    pub fn experiment(&self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        (self.carry_out)(&self.settings, setting)
     }
 }

@@ -47,22 +47,81 @@ pub struct Statistic {
     pub std: Option<f64>,
     /// The number of starts in the mean.
     pub n: usize,
+    /// How many independent draws the starts make up: as many as there are starts, or fewer where some of them share
+    /// what was drawn.
+    pub draws: usize,
+    /// The standard error of the mean, from the spread among draws; `None` for a single draw.
+    pub standard_error: Option<f64>,
+    /// The same of the median.
+    pub median_standard_error: Option<f64>,
 }
 
 impl Statistic {
-    /// The statistic of these values; those that are not finite failed.
+    /// The statistic of independent values; those that are not finite failed.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
-        let failed_as_infinite = |x: f64| if x.is_finite() { x } else { f64::INFINITY };
-        let mut sorted: Vec<f64> = values.into_iter().map(failed_as_infinite).collect();
-        sorted.sort_by(f64::total_cmp);
-        let finite = &sorted[..sorted.partition_point(|x| x.is_finite())];
-        let n = finite.len();
-        let mean = finite.iter().sum::<f64>() / n as f64;
-        let squares = finite.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
-        let std = (squares / n.saturating_sub(1).max(1) as f64).sqrt();
-        let some = |x: f64| x.is_finite().then_some(x);
-        Self { median: some(median(&sorted)), mean: some(mean), std: some(mean + std).map(|_| std), n }
+        let values: Vec<f64> = values.into_iter().collect();
+        let sets = values.len();
+        Self::of_sets(&values, sets)
     }
+
+    /// The same where values share what was drawn for so many sets, of which they take turns.
+    pub fn of_sets(values: &[f64], sets: usize) -> Self {
+        let sorted = ascending(values.iter().copied());
+        let (mean, std, n) = moments(&sorted);
+        let some = |x: f64| x.is_finite().then_some(x);
+        let independent = sets >= values.len();
+        let set = |set: usize| ascending(values.iter().skip(set).step_by(sets.max(1)).copied());
+        let among_sets = |of_set: &dyn Fn(&[f64]) -> f64| {
+            let numbers: Vec<f64> = (0..sets).map(|number| of_set(&set(number))).collect();
+            standard_error(&ascending(numbers))
+        };
+        Self {
+            median: some(median(&sorted)),
+            mean: some(mean),
+            std: some(mean + std).map(|_| std),
+            n,
+            draws: sets.min(values.len()),
+            standard_error: among_sets(&|values| moments(values).0),
+            median_standard_error: if independent {
+                rank_error(&sorted)
+            } else {
+                among_sets(&median)
+            },
+        }
+    }
+}
+
+/// Values in their order; what is not finite failed, and comes last.
+fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let failed_as_infinite = |x: f64| if x.is_finite() { x } else { f64::INFINITY };
+    let mut sorted: Vec<f64> = values.into_iter().map(failed_as_infinite).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Mean, standard deviation (n − 1; 0 for one) and number of the finite ones among ascending values.
+fn moments(ascending: &[f64]) -> (f64, f64, usize) {
+    let finite = &ascending[..ascending.partition_point(|x| x.is_finite())];
+    let n = finite.len();
+    let mean = finite.iter().sum::<f64>() / n as f64;
+    let squares = finite.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+    (mean, (squares / n.saturating_sub(1).max(1) as f64).sqrt(), n)
+}
+
+/// The standard error of the mean of ascending values; `None` for fewer than two that did not fail.
+fn standard_error(ascending: &[f64]) -> Option<f64> {
+    let (_, std, n) = moments(ascending);
+    (n > 1).then(|| std / (n as f64).sqrt())
+}
+
+/// The standard error of the median of independent ascending values, whatever their distribution: the number of values
+/// below the true median is binomial, so its standard deviation √n/2 either way spans that of the median.
+#[allow(clippy::cast_sign_loss)] // Ranks are within the list.
+fn rank_error(ascending: &[f64]) -> Option<f64> {
+    let (middle, reach) = (0.5 * (ascending.len() as f64 - 1.0), 0.5 * (ascending.len() as f64).sqrt());
+    let at = |rank: f64| ascending.get(rank.max(0.0) as usize).copied();
+    let [low, high] = [at((middle - reach).round())?, at((middle + reach).round())?];
+    (ascending.len() > 3 && high.is_finite()).then(|| 0.5 * (high - low))
 }
 
 /// The median of ascending values; NaN when there is none.
@@ -86,15 +145,28 @@ pub struct Divergence {
 
 /// The outcomes of all starts of a variant.
 #[derive(Debug)]
-pub struct Starts<R>(pub Vec<Outcome<R>>);
+pub struct Starts<R> {
+    outcomes: Vec<Outcome<R>>,
+    sets: usize,
+}
 
 impl<R> Starts<R> {
-    pub fn len(&self) -> usize {
-        self.0.len()
+    /// Starts that share nothing that was drawn.
+    pub fn new(outcomes: Vec<Outcome<R>>) -> Self {
+        Self { sets: outcomes.len(), outcomes }
     }
 
-    pub fn finished(&self) -> impl Iterator<Item = &R> {
-        self.0.iter().filter_map(|outcome| match outcome {
+    /// The same starts, which take turns with so many sets of what was drawn for several of them.
+    pub fn in_sets(self, sets: usize) -> Self {
+        Self { sets, ..self }
+    }
+
+    pub fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    pub fn finished(&self) -> impl Iterator<Item = &R> + Clone {
+        self.outcomes.iter().filter_map(|outcome| match outcome {
             Outcome::Finished(run) => Some(run),
             Outcome::Diverged { .. } => None,
         })
@@ -106,7 +178,7 @@ impl<R> Starts<R> {
     }
 
     pub fn divergence(&self) -> Option<Divergence> {
-        let steps = self.0.iter().filter_map(|outcome| match outcome {
+        let steps = self.outcomes.iter().filter_map(|outcome| match outcome {
             Outcome::Finished(_) => None,
             Outcome::Diverged { step } => Some(*step),
         });
@@ -120,11 +192,11 @@ impl<R> Starts<R> {
             Outcome::Finished(run) => value(run),
             Outcome::Diverged { .. } => f64::NAN,
         };
-        self.0.iter().map(of).collect()
+        self.outcomes.iter().map(of).collect()
     }
 
     pub fn statistic(&self, value: impl Fn(&R) -> f64) -> Statistic {
-        Statistic::of(self.values(value))
+        Statistic::of_sets(&self.values(value), self.sets)
     }
 
     /// The first and the third quartile at each point of a curve; `None` where a quarter of the starts failed.

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::online::distance;
-use super::online_spec::{OnlineSpec, describe};
+use super::online_spec::{OnlineSpec, origins};
 use super::pair::{self, Pair, PairNumbers};
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::Outcome;
-use super::{Experiment, Figure, Records, Summary, Task};
+use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
 /// The spec of Fig. 3.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,16 +30,22 @@ pub struct Synthetic {
     draws: Draws,
 }
 
+impl FigureSpec for SyntheticSpec {
+    fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Synthetic::new(self, setting)?))
+    }
+}
+
 impl Synthetic {
-    pub fn new(spec: SyntheticSpec, setting: &Setting) -> Result<Self> {
+    fn new(spec: SyntheticSpec, setting: &Setting) -> Result<Self> {
         spec.variants.iter().try_for_each(|(name, variant)| variant.validate(name))?;
         Ok(Self { spec, scale: setting.scale, draws: setting.draws(Figure::Synthetic) })
     }
 }
 
 impl Experiment for Synthetic {
-    fn contexts(&self) -> String {
-        describe(self.spec.variants.iter())
+    fn origins(&self) -> Origins {
+        origins(self.spec.variants.iter())
     }
 
     fn tasks(&self) -> Vec<(Task, u64)> {
@@ -57,7 +63,7 @@ impl Experiment for Synthetic {
     fn summarise(&self, records: &Records) -> Result<Summary> {
         let mut summary = Summary::default();
         for (name, spec) in &self.spec.variants {
-            let starts = records.starts(name, "")?;
+            let starts = records.starts(name, "")?.in_sets(spec.sets(self.scale));
             let probed = ("distance", spec.probed(self.scale));
             let panels = pair::panels(&starts, spec.presentations.at(self.scale), probed);
             summary.add(name, PairNumbers::of(&starts), panels)?;

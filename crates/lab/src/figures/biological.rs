@@ -18,7 +18,7 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let roles = [Role::Learned, Role::Initial, Role::Unit, Role::Training, Role::Other];
     let mut variants = findings.variants(Figure::Biological);
     // The reading that is shown start by start comes first.
-    variants.sort_by_key(|&name| name != "text");
+    variants.sort_by_key(|&name| name != "authors");
     let read = |(&name, role): (&&str, Role)| -> Result<_> {
         Ok((name.to_owned(), role, findings.series::<PairSeries>(Figure::Biological, name)?))
     };

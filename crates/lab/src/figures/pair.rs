@@ -39,7 +39,6 @@ pub struct Shown {
 pub struct FiveContexts {
     presented: Vec<usize>,
     samples: f64,
-    step: f64,
     initial_synapses: Option<Vec<f64>>,
     learned_synapses: Option<Vec<f64>>,
 }
@@ -92,7 +91,7 @@ pub fn five_contexts(canvas: &mut Canvas, panel: Frame, five: &FiveContexts) {
         let Some(trace) = trace else { continue };
         canvas.part("series", name, |canvas| {
             let paint = Paint::stroke(canvas.style.colour(role), 1.0).dashed(canvas.style.dash(role));
-            let points = trace.iter().enumerate().map(|(i, &error)| (i as f64 * five.step, Some(error)));
+            let points = trace.iter().enumerate().map(|(i, &error)| (i as f64, Some(error)));
             plot.curve(canvas, &points.collect::<Vec<_>>(), &paint);
             entries.push(Entry::line(paint, name));
         });

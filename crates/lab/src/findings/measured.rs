@@ -15,6 +15,8 @@ pub struct Measured {
     pub value: Option<f64>,
     /// Its standard deviation over starts, where it is a mean.
     pub spread: Option<f64>,
+    /// Its standard error, and over how many independent draws it is.
+    pub error: Option<(f64, usize)>,
 }
 
 impl Measured {
@@ -64,14 +66,14 @@ impl Findings {
     /// The number of this name; `None` where the run has none.
     pub fn measured(&self, figure: Figure, name: &str) -> Option<Measured> {
         if let Ok(constant) = name.parse() {
-            return Some(Measured { value: Some(constant), spread: None });
+            return Some(Measured { value: Some(constant), spread: None, error: None });
         }
         let (name, median) = name.strip_suffix('~').map_or((name, false), |name| (name, true));
         let (name, entry) = name.split_once('@').map_or((name, None), |(name, entry)| (name, Some(entry)));
         let (variant, keys) = name.split_once('.')?;
         let numbers = self.numbers(figure, variant);
         if keys == "diverged.count" && numbers.get("diverged")?.is_null() {
-            return Some(Measured { value: Some(0.0), spread: None });
+            return Some(Measured { value: Some(0.0), spread: None, error: None });
         }
         let mut found = keys.split('.').try_fold(numbers, |value, key| value.get(key))?;
         if let Some(entry) = entry {
@@ -115,13 +117,15 @@ impl Findings {
 
 fn measured(value: &Value, median: bool) -> Option<Measured> {
     if value.is_number() {
-        return Some(Measured { value: value.as_f64(), spread: None });
+        return Some(Measured { value: value.as_f64(), spread: None, error: None });
     }
     let statistic: Statistic = serde_json::from_value(value.clone()).ok()?;
     Some(if median {
-        Measured { value: statistic.median, spread: None }
+        let error = statistic.median_standard_error.map(|error| (error, statistic.draws));
+        Measured { value: statistic.median, spread: None, error }
     } else {
-        Measured { value: statistic.mean, spread: statistic.std }
+        let error = statistic.standard_error.map(|error| (error, statistic.draws));
+        Measured { value: statistic.mean, spread: statistic.std, error }
     })
 }
 

@@ -8,22 +8,29 @@ use crate::findings::{Findings, Measured};
 use crate::references::{Reference, Row};
 
 /// How a number of the run stands to that of the authors' code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    Agrees,
-    Lower,
-    Higher,
-    /// The run's contexts are generated, so the two are not comparable.
+    /// It differs by this many joint standard errors, no more than chance explains.
+    Agrees(f64),
+    /// It differs by this many, above or below.
+    Differs(f64),
+    /// The run's contexts are not those of the paper, so the two are not comparable.
     OtherContexts,
+    /// The run has too few independent draws for a standard error.
+    OneDraw,
 }
 
+/// Up to how many joint standard errors two numbers agree: chance alone puts one pair in twenty further apart.
+pub const AGREEMENT: f64 = 2.0;
+
 impl Verdict {
-    fn words(self) -> &'static str {
+    fn words(self) -> String {
         match self {
-            Self::Agrees => "agrees",
-            Self::Lower => "lower",
-            Self::Higher => "higher",
-            Self::OtherContexts => "other contexts",
+            Self::Agrees(apart) => format!("agrees ({apart:+.1})"),
+            Self::Differs(apart) if apart < 0.0 => format!("lower ({apart:+.1})"),
+            Self::Differs(apart) => format!("higher ({apart:+.1})"),
+            Self::OtherContexts => "other contexts".to_owned(),
+            Self::OneDraw => "too few draws".to_owned(),
         }
     }
 }
@@ -37,19 +44,32 @@ fn variant(row: &Row) -> &str {
 pub fn verdict(findings: &Findings, figure: Figure, row: &Row) -> Option<Verdict> {
     let authors = row.authors.as_ref()?;
     let here = findings.measured(figure, &row.number)?;
-    if findings.is_generated(figure, variant(row)) {
+    if !findings.source(figure, variant(row))?.is_the_papers() {
         return Some(Verdict::OtherContexts);
     }
     let (value, reference) = (here.value?, *authors.first()?);
-    let tolerance = match authors.get(1) {
-        Some(spread) => spread.hypot(here.spread.unwrap_or(0.0)),
-        None => (0.1 * reference.abs()).max(here.spread.unwrap_or(0.0)),
-    };
-    Some(match value - reference {
-        gap if gap.abs() <= tolerance => Verdict::Agrees,
-        gap if gap < 0.0 => Verdict::Lower,
-        _ => Verdict::Higher,
-    })
+    let Some((error, draws)) = here.error else { return Some(Verdict::OneDraw) };
+    let theirs = their_error(row, &here, error * (draws as f64).sqrt());
+    let apart = (value - reference) / error.hypot(theirs).hypot(rounding(reference, row.digits));
+    Some(if apart.abs() <= AGREEMENT { Verdict::Agrees(apart) } else { Verdict::Differs(apart) })
+}
+
+/// The standard error of the authors' number. Where it is over one draw, or its spread is not known, a draw of theirs is
+/// taken to vary as one of ours does.
+fn their_error(row: &Row, here: &Measured, of_one_draw: f64) -> f64 {
+    let starts = f64::from(row.starts.unwrap_or(1)).sqrt();
+    match row.authors.as_ref().and_then(|authors| authors.get(1)) {
+        _ if row.drawn_once => of_one_draw,
+        // Theirs is the spread of single starts, which says how well a mean is known, but not a median.
+        Some(spread) if here.spread.is_some() => spread / starts,
+        _ => of_one_draw / starts,
+    }
+}
+
+/// The standard deviation of what was lost when a number was rounded to so many significant digits.
+fn rounding(number: f64, digits: i32) -> f64 {
+    let unit = 10_f64.powi(number.abs().max(f64::MIN_POSITIVE).log10().floor() as i32 + 1 - digits);
+    unit / 12_f64.sqrt()
 }
 
 /// The table of a figure.
@@ -79,9 +99,9 @@ fn line(html: &mut String, findings: &Findings, figure: Figure, row: &Row) {
     let starts = findings.numbers(figure, variant(row))["seeds"].as_u64();
     let [starts, failed] = [starts, findings.failed(figure, &row.number)]
         .map(|count| count.map_or("–".to_owned(), |count| count.to_string()));
-    let verdict = verdict(findings, figure, row).map_or("–", Verdict::words);
+    let verdict = verdict(findings, figure, row).map_or("–".to_owned(), Verdict::words);
     let cells =
-        [variant(row), row.paper.as_deref().unwrap_or("–"), &authors, &here, &starts, &failed, verdict];
+        [variant(row), row.paper.as_deref().unwrap_or("–"), &authors, &here, &starts, &failed, &verdict];
     let _ = write!(html, "<tr><th scope=\"row\">{}</th>", prose(&row.what));
     for cell in cells {
         let _ = write!(html, "<td>{}</td>", prose(cell));
@@ -91,5 +111,5 @@ fn line(html: &mut String, findings: &Findings, figure: Figure, row: &Row) {
 
 fn authors_text(numbers: &[f64]) -> String {
     let value = numbers.first().copied().unwrap_or(f64::NAN);
-    Measured { value: Some(value), spread: numbers.get(1).copied() }.text()
+    Measured { value: Some(value), spread: numbers.get(1).copied(), error: None }.text()
 }
