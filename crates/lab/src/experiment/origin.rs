@@ -28,7 +28,9 @@ impl Source {
 /// Where the contexts of a variant come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
+    /// Of what kind they are.
     pub source: Source,
+    /// The same for people.
     pub words: String,
 }
 
