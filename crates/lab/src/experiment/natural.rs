@@ -52,7 +52,7 @@ struct Run {
 impl Run {
     /// Whether what was learned is what was looked for: a learner that looks for an optimum may not have found one.
     fn is_settled(&self) -> bool {
-        self.optimum.is_none_or(|optimum| optimum.converged)
+        self.optimum.is_none_or(|optimum| optimum.is_settled())
     }
 
     fn gap(&self) -> f64 {
