@@ -85,7 +85,7 @@ fn away(a: &twin::Circuit, b: &twin::Circuit) -> f64 {
 }
 
 /// How far rounding may part the responses and the two ends of runs that are one but for the order of their sums;
-/// nothing where runs so near the edge of the cone that a small change makes them diverge.
+/// `None` for runs so near the edge of the cone that a small change makes them diverge.
 ///
 /// Every step is exact for numbers that are off by about N + K + 4 roundings each, as its sums have so many terms.
 /// So 20 steps may part the runs by 20(N + K + 4) ε times what a relative change of the start does to them. That is
