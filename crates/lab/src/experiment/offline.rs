@@ -292,7 +292,8 @@ impl Optimum {
         let progress = learner.advance(self.iterations.get());
         let gains = learner.gains();
         let optimum = Optimality {
-            converged: progress.state == LearningState::Converged,
+            // Where rounding hides what is left to gain, it has come to rest as well.
+            converged: progress.state != LearningState::Learning,
             gap: progress.gap,
             nearest_columns: nearest_columns(learner.synapses()),
             largest_gain: gains.as_slice().iter().fold(0.0, |most: f64, gain| most.max(gain.abs())),
