@@ -24,8 +24,10 @@ mod lettering;
 mod marks;
 mod matrices;
 pub(crate) mod natural;
+mod obstacles;
 pub(crate) mod one_dimensional;
 mod pair;
+mod pdf;
 mod png;
 mod raster;
 mod style;
@@ -94,7 +96,12 @@ pub fn picture_paths(directory: &Path, figure: Figure, style: Style) -> [PathBuf
     ["svg", "png"].map(|format| directory.join(PICTURES).join(format!("{name}.{format}")))
 }
 
-/// Writes pictures as SVG and PNG, on as many threads as there are cores.
+/// The file of a figure to be set into a paper: its print style as PDF.
+pub fn pdf_path(directory: &Path, figure: Figure) -> PathBuf {
+    directory.join(PICTURES).join(format!("{}.pdf", figure.name()))
+}
+
+/// Writes pictures as SVG and PNG and those in print style as PDF too, on as many threads as there are cores.
 ///
 /// # Errors
 /// When a picture cannot be written.
@@ -105,7 +112,12 @@ pub fn write_all(pictures: &[Picture], directory: &Path) -> Result<()> {
     let write = |picture: &Picture| -> Result<()> {
         let [svg, png] = picture_paths(directory, picture.figure, picture.style);
         write_atomically(&svg, picture.svg.as_bytes())?;
-        write_atomically(&png, &renderer.png(&picture.svg)?)
+        write_atomically(&png, &renderer.png(&picture.svg)?)?;
+        if picture.style == Style::Print {
+            let bytes = pdf::pdf(&renderer.shapes(&picture.svg)?, picture.figure.name())?;
+            write_atomically(&pdf_path(directory, picture.figure), &bytes)?;
+        }
+        Ok(())
     };
     side_by_side(threads, || {
         while let Some(picture) = pictures.get(next.fetch_add(1, Ordering::Relaxed)) {
