@@ -30,6 +30,7 @@ mod pair;
 mod pdf;
 mod png;
 mod raster;
+mod starts;
 mod style;
 pub(crate) mod synthetic;
 
@@ -42,7 +43,9 @@ use anyhow::Result;
 pub(crate) use canvas::Canvas;
 pub use canvas::escape;
 pub use contexts::{ContextsPicture, ShownContext};
+pub(crate) use frequency::by_frequency;
 pub use inspection::{draw_adaptation, draw_model, picture_path, write_picture};
+pub(crate) use starts::Starts;
 pub use style::Style;
 
 use crate::experiment::Figure;

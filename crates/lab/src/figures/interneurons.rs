@@ -45,8 +45,13 @@ impl Sweep {
         Ok(Some(Self { numbers, series }))
     }
 
+    /// Rows and columns of a patch.
+    pub fn patch(&self) -> [usize; 2] {
+        self.series.patch
+    }
+
     /// Each number of interneurons with the synapses that were learned.
-    fn learned(&self) -> impl Iterator<Item = (usize, &Vec<Vec<f64>>)> {
+    pub fn learned(&self) -> impl Iterator<Item = (usize, &Vec<Vec<f64>>)> {
         let synapses = self.numbers.k.iter().zip(&self.series.synapses);
         synapses.filter_map(|(&k, synapses)| Some((k, synapses.as_ref()?)))
     }
