@@ -41,20 +41,18 @@ struct Shown {
     learned_synapses: Vec<Vec<f64>>,
 }
 
-/// Fig. 4 A–F; E comes from the sweep over K, and where that was not rerun the others take its room.
+/// Fig. 4 A–F; E comes from the sweep over K, and where that was not rerun F takes its room.
 pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let sweep = Sweep::read(findings, "authors")?;
     let mut canvas = Canvas::new(WIDTH, HEIGHT + if sweep.is_some() { 0.0 } else { NOTE }, style);
     let Some(variant) = findings.variant_or_first(Figure::Natural, "authors") else { return Ok(canvas) };
     let series: Series = findings.series(Figure::Natural, variant)?;
     let whole = Frame::new(0.0, 0.0, WIDTH, HEIGHT);
-    let top = |column: usize| whole.cell([3, 2], [column, 0], 8.0);
-    canvas.panel("A", top(0), |canvas, frame| contexts(canvas, frame, &series));
-    canvas.panel("B", top(1), |canvas, frame| learning_curve(canvas, frame, &series));
-    canvas.panel("C", top(2), |canvas, frame| errors(canvas, frame, &series));
-    let columns = if sweep.is_some() { 3 } else { 2 };
-    let below = |column: usize| whole.cell([columns, 2], [column, 1], 8.0);
-    canvas.panel("D", below(0), |canvas, frame| match &series.shown {
+    let cell = |column: usize, row: usize| whole.cell([3, 2], [column, row], 8.0);
+    canvas.panel("A", cell(0, 0), |canvas, frame| contexts(canvas, frame, &series));
+    canvas.panel("B", cell(1, 0), |canvas, frame| learning_curve(canvas, frame, &series));
+    canvas.panel("C", cell(2, 0), |canvas, frame| errors(canvas, frame, &series));
+    canvas.panel("D", cell(0, 1), |canvas, frame| match &series.shown {
         Some(shown) => {
             heading(canvas, frame, "columns of *W*_T");
             let synapses = by_frequency(&shown.learned_synapses, series.patch);
@@ -62,15 +60,17 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
         }
         None => nothing(canvas, frame),
     });
+    let mut last = cell(2, 1);
     if let Some(sweep) = &sweep {
-        canvas.panel("E", below(1), |canvas, frame| error_against_interneurons(canvas, frame, sweep));
+        canvas.panel("E", cell(1, 1), |canvas, frame| error_against_interneurons(canvas, frame, sweep));
     } else {
+        last = Frame { x: cell(1, 1).x, width: last.right() - cell(1, 1).x, ..last };
         let note =
             "E, the error against the number of interneurons, is drawn where interneurons was rerun with it";
         let note = Text::new(note, SMALL).middle().colour(style.faint_ink());
         canvas.text((0.5 * WIDTH, HEIGHT + NOTE - 6.0), &note);
     }
-    canvas.panel("F", below(columns - 1), |canvas, frame| basis_errors(canvas, frame, &series));
+    canvas.panel("F", last, |canvas, frame| basis_errors(canvas, frame, &series));
     Ok(canvas)
 }
 

@@ -168,8 +168,8 @@ impl Page {
 
     fn write(self, [width, height]: [f32; 2], title: &str) -> Result<Vec<u8>> {
         let [catalogue, pages, page, content, information] = [1, 2, 3, 4, 5].map(Ref::new);
-        let state = |i: usize| Ref::new(6 + i as i32);
-        let image = |i: usize| Ref::new(6 + (self.opacities.len() + i) as i32);
+        let states: Vec<Ref> = (6..).map(Ref::new).take(self.opacities.len()).collect();
+        let images: Vec<Ref> = (6..).map(Ref::new).skip(states.len()).take(self.images.len()).collect();
         let mut pdf = Pdf::new();
         pdf.catalog(catalogue).pages(pages);
         pdf.pages(pages).kids([page]).count(1);
@@ -177,24 +177,24 @@ impl Page {
         let mut sheet = pdf.page(page);
         sheet.media_box(Rect::new(0.0, 0.0, width, height)).parent(pages).contents(content);
         let mut resources = sheet.resources();
-        let mut states = resources.ext_g_states();
-        for i in 0..self.opacities.len() {
-            states.pair(Name(format!("O{i}").as_bytes()), state(i));
+        let mut named = resources.ext_g_states();
+        for (i, state) in states.iter().enumerate() {
+            named.pair(Name(format!("O{i}").as_bytes()), state);
         }
-        states.finish();
-        let mut images = resources.x_objects();
-        for i in 0..self.images.len() {
-            images.pair(Name(format!("I{i}").as_bytes()), image(i));
+        named.finish();
+        let mut named = resources.x_objects();
+        for (i, image) in images.iter().enumerate() {
+            named.pair(Name(format!("I{i}").as_bytes()), image);
         }
-        images.finish();
+        named.finish();
         resources.finish();
         sheet.finish();
-        for (i, &opacity) in self.opacities.iter().enumerate() {
-            pdf.ext_graphics(state(i)).non_stroking_alpha(opacity).stroking_alpha(opacity);
+        for (&state, &opacity) in states.iter().zip(&self.opacities) {
+            pdf.ext_graphics(state).non_stroking_alpha(opacity).stroking_alpha(opacity);
         }
-        for (i, Pixels { size, bytes }) in self.images.iter().enumerate() {
+        for (&image, Pixels { size, bytes }) in images.iter().zip(&self.images) {
             let bytes = deflated(bytes)?;
-            let mut object = pdf.image_xobject(image(i), &bytes);
+            let mut object = pdf.image_xobject(image, &bytes);
             object.filter(Filter::FlateDecode);
             object.width(size[0].try_into()?).height(size[1].try_into()?);
             object.color_space().device_rgb();

@@ -81,10 +81,16 @@ fn fraction_of_root(number: u128, degree: u32) -> u32 {
 mod tests {
     use super::*;
 
+    fn in_hex(bytes: &[u8; 32]) -> String {
+        let halves = [&bytes[..16], &bytes[16..]];
+        let [high, low] =
+            halves.map(|half| half.iter().fold(0_u128, |all, &byte| all << 8 | u128::from(byte)));
+        format!("{high:032x}{low:032x}")
+    }
+
     #[test]
     fn fingerprints_are_those_of_the_standard() {
-        let hex =
-            |text: &str| sha256(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let hex = |text: &str| in_hex(&sha256(text.as_bytes()));
         assert_eq!(hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert_eq!(hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let two_blocks = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";

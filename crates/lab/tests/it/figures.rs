@@ -276,7 +276,8 @@ fn outline(shape: roxmltree::Node<'_, '_>) -> Vec<[f64; 2]> {
     for ends in corners.windows(2) {
         let steps = ((ends[1][0] - ends[0][0]).hypot(ends[1][1] - ends[0][1]) / 2.0).ceil();
         let at = |step: f64, i: usize| ends[0][i] + step / steps * (ends[1][i] - ends[0][i]);
-        points.extend((1..steps as u32).map(|step| [at(f64::from(step), 0), at(f64::from(step), 1)]));
+        let between = (1..).map(f64::from).take_while(|&step| step < steps);
+        points.extend(between.map(|step| [at(step, 0), at(step, 1)]));
     }
     points
 }
