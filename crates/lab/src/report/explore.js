@@ -21,9 +21,9 @@
     return "rgb(" + end.map((x) => Math.round(255 + (x - 255) * s)).join(",") + ")";
   };
 
-  // Columns as filters or as curves, in a grid that has room for the most there are.
+  // Columns as filters or as curves, in a grid that has room for the most there are; fewer in a row on narrow screens.
   const drawColumns = (svg, data, at) => {
-    const [side, gap, across] = [44, 4, 15];
+    const [side, gap, across] = [44, 4, svg.clientWidth < 500 ? 8 : 15];
     const most = Math.max(...data.frames.map((frame) => frame.columns.length));
     const rows = Math.ceil(most / across);
     svg.setAttribute("viewBox", `0 0 ${across * (side + gap) - gap} ${rows * (side + gap)}`);
@@ -114,6 +114,7 @@
       show();
     };
     slider.addEventListener("input", show);
+    addEventListener("resize", show);
     for (const dot of element.querySelectorAll("[data-start]"))
       for (const kind of ["pointerenter", "click"])
         dot.addEventListener(kind, () => set(data.frames.findIndex((frame) => String(frame.mark) === dot.dataset.start)));
