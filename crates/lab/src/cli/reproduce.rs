@@ -112,9 +112,7 @@ impl Reproduce {
         for file in [PANELS, REPORT] {
             paths.write_along(format!("{file} in --out"), self.out.join(file));
         }
-        for (figure, style) in
-            Figure::ALL.iter().flat_map(|f| Style::ALL.map(|style| (*f, style)))
-        {
+        for (figure, style) in Figure::ALL.iter().flat_map(|f| Style::ALL.map(|style| (*f, style))) {
             let pictures = figures::picture_paths(&self.out, figure, style);
             pictures.into_iter().for_each(|path| _ = paths.write_along("a picture in --out", path));
         }
@@ -124,8 +122,7 @@ impl Reproduce {
     /// A spec for each figure asked for, the user's where there is one.
     fn specs(&self) -> Result<Vec<Spec>> {
         let given = self.spec.iter().map(|path| Spec::read(path)).collect::<Result<Vec<_>>>()?;
-        let mut figures =
-            if self.figures.is_empty() { Figure::ALL.to_vec() } else { self.figures.clone() };
+        let mut figures = if self.figures.is_empty() { Figure::ALL.to_vec() } else { self.figures.clone() };
         figures.sort_unstable();
         figures.dedup();
         for (i, spec) in given.iter().enumerate() {
@@ -157,6 +154,17 @@ fn draw(directory: &Path) -> Result<()> {
 /// `FIGURE=FILE`, or a file for all figures it fits.
 fn stack(given: &str) -> Result<GivenStack> {
     let (figure, file) = split(given);
+    if figure.is_none()
+        && let Some((name, _)) = given.split_once('=')
+        && !Path::new(given).exists()
+    {
+        let names: Vec<&str> = Figure::ALL.iter().map(|figure| figure.name()).collect();
+        let complaint = format!(
+            "contexts {given}: expected FIGURE=FILE with one of the figures {}, or a file; came {name}",
+            names.join(", ")
+        );
+        return Err(Usage(complaint).into());
+    }
     Ok(GivenStack::new(figure, read_stack(file.as_ref())?))
 }
 

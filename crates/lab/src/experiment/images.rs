@@ -9,8 +9,8 @@ use leukos::contexts::{Contexts, Fields, Patch, Split};
 use leukos::{Matrix, cosine_basis, cosine_basis_2d, eigenbasis};
 use serde::{Deserialize, Serialize};
 
-use super::{Figure, Origin, Origins, Source};
 use super::plan::{Draws, Fit, Setting, fingerprint_of};
+use super::{Figure, Origin, Origins, Source};
 use crate::data::Stack;
 
 /// Which natural contexts a figure uses.
@@ -76,11 +76,16 @@ impl ImagesSpec {
         };
         let fingerprint = if given.is_some() { fingerprint_of(&contexts) } else { 0 };
         let origin = given.map_or_else(|| self.origin(), |stack| origin_of(stack, fingerprint));
-        let split = if given.is_some() && contexts.len() == self.test_of {
-            contexts.split(&self.test).context("images.test")?
-        } else {
-            contexts.random_split(&mut setting.draws(figure).shared("split"))?
+        let whose = || match given {
+            Some(stack) => format!("contexts {}", stack.path.display()),
+            None => "images.generate".to_owned(),
         };
+        let split = if given.is_some() && contexts.len() == self.test_of {
+            contexts.split(&self.test).context("images.test")
+        } else {
+            Ok(contexts.random_split(&mut setting.draws(figure).shared("split"))?)
+        };
+        let split = split.with_context(whose)?;
         let patch = self.patch_of(contexts.neurons());
         Ok(Images {
             eigenbasis: eigenbasis(&contexts.mean_covariance())?,
@@ -125,7 +130,9 @@ impl Images {
     pub fn split_of(&self, start: usize, draws: Draws) -> leukos::Result<Cow<'_, Split>> {
         match self.drawn {
             SplitSpec::Once => Ok(Cow::Borrowed(&self.split)),
-            SplitSpec::EachStart => self.contexts.random_split(&mut draws.start("split", start)).map(Cow::Owned),
+            SplitSpec::EachStart => {
+                self.contexts.random_split(&mut draws.start("split", start)).map(Cow::Owned)
+            }
         }
     }
 }
@@ -149,7 +156,7 @@ pub fn all_images<'a>(
 }
 
 /// What stands for the 56 covariances that the authors released (5 × 5 pixels of van Hateren's images).
-const PAPERS_COVARIANCES: u64 = 0;
+const PAPERS_COVARIANCES: u64 = 0x3939_c15c_62f7_20fe;
 
 /// Where the contexts of a stack come from.
 fn origin_of(stack: &Stack, fingerprint: u64) -> Origin {

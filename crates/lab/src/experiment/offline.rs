@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use leukos::contexts::{Contexts, Pcg64, Schedule};
 use leukos::{
-    Circuit, GainRule, LearningState, Matrix, Offline, OfflineGains, Order, Rules, Step, SynapseLearner, SynapseRule,
-    Synapses, WhiteningMeter, least_squares_gains, optimal_gains, starts, whitening_error,
+    Circuit, GainRule, LearningState, Matrix, Offline, OfflineGains, Order, Rules, Step, SynapseLearner,
+    SynapseRule, Synapses, WhiteningMeter, least_squares_gains, optimal_gains, starts, whitening_error,
 };
 use serde::{Deserialize, Serialize};
 
@@ -252,7 +252,12 @@ impl Algorithm2 {
                 curve.push(meter.error(run.circuit(), &contexts.covariances()[context])?);
             }
         }
-        Ok(Learned { synapses: run.circuit().synapses().feedback().clone(), mean_gains: gains.mean(), curve, optimum: None })
+        Ok(Learned {
+            synapses: run.circuit().synapses().feedback().clone(),
+            mean_gains: gains.mean(),
+            curve,
+            optimum: None,
+        })
     }
 
     /// As many gain steps as in training, from gains of 0.
@@ -284,13 +289,19 @@ impl Optimum {
         let mean_gains = (0..gains.rows())
             .map(|i| (0..gains.columns()).map(|c| gains[(i, c)]).sum::<f64>() / gains.columns() as f64)
             .collect();
-        Ok(Learned { synapses: learner.synapses().clone(), mean_gains, curve: Vec::new(), optimum: Some(optimum) })
+        Ok(Learned {
+            synapses: learner.synapses().clone(),
+            mean_gains,
+            curve: Vec::new(),
+            optimum: Some(optimum),
+        })
     }
 }
 
 /// The largest |cos| between two unit columns.
 fn nearest_columns(synapses: &Matrix) -> f64 {
-    let cosine = |i, j| synapses.column(i).iter().zip(synapses.column(j)).map(|(a, b)| a * b).sum::<f64>().abs();
+    let cosine =
+        |i, j| synapses.column(i).iter().zip(synapses.column(j)).map(|(a, b)| a * b).sum::<f64>().abs();
     let pairs = (0..synapses.columns()).flat_map(|i| (0..i).map(move |j| (i, j)));
     pairs.map(|(i, j)| cosine(i, j)).fold(0.0, f64::max)
 }

@@ -82,11 +82,7 @@ impl Statistic {
             n,
             draws: sets.min(values.len()),
             standard_error: among_sets(&|values| moments(values).0),
-            median_standard_error: if independent {
-                rank_error(&sorted)
-            } else {
-                among_sets(&median)
-            },
+            median_standard_error: if independent { rank_error(&sorted) } else { among_sets(&median) },
         }
     }
 }

@@ -71,7 +71,8 @@ fn holds(findings: &Findings, figure: Figure, claim: &Claim) -> Truth {
         let number = findings.measured(figure, name)?;
         Some((number.value?, number.error.map_or(0.0, |(error, _)| error)))
     };
-    let (Some((smaller, error)), Some((larger, other))) = (number(&claim.smaller), number(&claim.larger)) else {
+    let (Some((smaller, error)), Some((larger, other))) = (number(&claim.smaller), number(&claim.larger))
+    else {
         return Truth::Unknown;
     };
     let (margin, error) = (claim.factor * larger - smaller, error.hypot(claim.factor * other));
@@ -144,7 +145,8 @@ fn agreement(findings: &Findings, references: &References) -> Result<String> {
 
 /// Says which figures have contexts from the generator.
 fn generated(findings: &Findings) -> Option<String> {
-    let is_generated = |figure: Figure, variant: &&str| findings.source(figure, variant) == Some(Source::Generated);
+    let is_generated =
+        |figure: Figure, variant: &&str| findings.source(figure, variant) == Some(Source::Generated);
     let generated =
         |figure: &Figure| findings.variants(*figure).iter().any(|variant| is_generated(*figure, variant));
     let names: Vec<&str> = findings.figures().into_iter().filter(generated).map(Figure::name).collect();

@@ -149,7 +149,7 @@ fn every_panel_and_series_is_there() {
         ("interneurons", "ABCDE", &["training", "test", "K = 0", "K = 1", "K = 5"]),
         ("one-dimensional", "AB", &["learned", "cosines", "principal components", "*W*_T"]),
         ("control", "ABCDEF", &["natural", "control"]),
-        ("biological", "ABCD", &["text", "printed", "quadrant", "*W*_0", "*W*_T", "*V*"]),
+        ("biological", "ABCD", &["authors", "printed", "text", "*W*_0", "*W*_T", "*V*"]),
         ("leak", "A", &["*V* orthogonal", "*V* oblique"]),
         ("ablation", "AB", &["both", "gains", "synapses", "synapses-fast"]),
     ];

@@ -20,6 +20,7 @@ mod sources;
 mod specs;
 mod stacks;
 mod usage;
+mod values;
 mod whiten;
 mod whiten_resume;
 mod whiten_reversible;

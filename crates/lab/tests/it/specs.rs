@@ -1,6 +1,10 @@
 //! Tests that every spec parses strictly and runs at tiny scale.
 
-use crate::bench::{Bench, FIGURES, stderr, tiny};
+use std::path::Path;
+
+use toml::Value as Toml;
+
+use crate::bench::{Bench, FIGURES, embedded, stderr, tiny};
 
 #[test]
 fn every_figure_runs_at_tiny_scale_and_reports_every_variant() {
@@ -20,14 +24,14 @@ fn every_figure_runs_at_tiny_scale_and_reports_every_variant() {
     }
 }
 
-/// Replaces a text in the tiny synthetic spec and returns what the program says about it.
-fn complaint(from: &str, to: &str) -> String {
+/// Replaces a text in the tiny spec of a figure and returns what the program says about it.
+fn complaint(figure: &str, from: &str, to: &str) -> String {
     let bench = Bench::new();
-    let text = tiny("synthetic").to_string();
+    let text = tiny(figure).to_string();
     assert!(text.contains(from), "{text}");
     let spec = bench.write("changed.toml", text.replace(from, to));
     let output = crate::bench::leukos()
-        .args(["reproduce", "synthetic", "--spec"])
+        .args(["reproduce", figure, "--spec"])
         .arg(&spec)
         .arg("--out")
         .arg(bench.path("out"))
@@ -54,11 +58,81 @@ fn a_bad_spec_names_the_key_what_was_expected_and_what_came() {
         ("schedule = \"returning\"\n", "", vec!["schedule", "missing"]),
     ];
     for (from, to, expected) in cases {
-        let said = complaint(from, to);
+        let said = complaint("synthetic", from, to);
         // A leak is checked when the plan is made, so the complaint names the variant and not the file.
         assert!(said.contains("changed.toml") || from.starts_with("leak"), "{said}");
         for part in expected {
             assert!(said.contains(part), "{to}: expected {part} in: {said}");
+        }
+    }
+}
+
+/// The page that says what every key of a spec means.
+fn reference_page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/specs.md");
+    std::fs::read_to_string(path).expect("docs/specs.md")
+}
+
+/// Every key and every word below a value of a spec; the names of variants are the user's.
+fn words(key: &str, value: &Toml, found: &mut Vec<String>) {
+    match value {
+        Toml::Table(table) => {
+            for (name, value) in table {
+                if key != "variants" && !["quick", "paper"].contains(&name.as_str()) {
+                    found.push(name.clone());
+                }
+                words(name, value, found);
+            }
+        }
+        Toml::String(word) if key != "figure" => found.push(word.clone()),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_reference_page_has_every_key_and_word_of_the_embedded_specs() {
+    let page = reference_page();
+    for figure in FIGURES {
+        let mut found = Vec::new();
+        words("", &Toml::Table(embedded(figure)), &mut found);
+        assert!(found.len() > 8, "{figure}: {found:?}");
+        for word in found {
+            let is_there = [format!("`{word}`"), format!("\"{word}\""), format!("{{ {word} =")]
+                .iter()
+                .any(|way| page.contains(way));
+            assert!(is_there, "docs/specs.md does not have {word} of {figure}");
+        }
+    }
+}
+
+#[test]
+fn the_reference_page_has_every_word_that_the_program_would_take() {
+    let page = reference_page();
+    let cases = [
+        ("synthetic", "schedule = \"returning\""),
+        ("synthetic", "initial_synapses = \"circle\""),
+        ("synthetic", "initial_gains = \"median\""),
+        ("synthetic", "unit_norm = \"projected\""),
+        ("synthetic", "blank = \"kept\""),
+        ("synthetic", "axes = \"circle\""),
+        ("synthetic", "drawn = \"each-start\""),
+        ("interneurons", "split = \"each-start\""),
+        ("interneurons", "order = \"concurrent\""),
+        ("interneurons", "initial_synapses = \"sphere\""),
+    ];
+    for (figure, setting) in cases {
+        let (key, _) = setting.split_once(" = ").expect("a setting");
+        let said = complaint(figure, setting, &format!("{key} = \"nonsense\""));
+        let offered: Vec<&str> =
+            said.split('`').skip(1).step_by(2).filter(|word| *word != "nonsense").collect();
+        assert!(offered.len() > 1, "{said}");
+        for word in offered.into_iter().filter(|word| !word.contains(' ')) {
+            assert!(
+                page.contains(&format!("`{word}`"))
+                    || page.contains(&format!("\"{word}\""))
+                    || page.contains(&format!("{{ {word} =")),
+                "docs/specs.md does not have {word}, which {key} may be"
+            );
         }
     }
 }

@@ -54,3 +54,39 @@ fn files_that_cannot_be_read_or_written_are_failures() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("out/results.json"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_bad_stack_fails_with_its_name_whatever_is_bad_about_it() {
+    let bench = Bench::new();
+    let mut singular = covariances(3, 6);
+    singular[1] = vec![vec![1.0; 6]; 6];
+    let bad = [
+        ("one.npy", Npy::stack(&covariances(1, 6)).bytes()),
+        ("singular.npy", Npy::stack(&singular).bytes()),
+        ("flat.npy", Npy { shape: vec![18, 6], ..Npy::stack(&covariances(3, 6)) }.bytes()),
+        ("text.npy", b"no array".to_vec()),
+    ];
+    for (name, bytes) in bad {
+        let path = bench.write(name, bytes);
+        for given in [path.display().to_string(), format!("natural={}", path.display())] {
+            let output = bench.reproduce("natural", &["--contexts", &given]);
+            assert_eq!(output.status.code(), Some(1), "{given}: {}", stderr(&output));
+            assert!(stderr(&output).contains(name), "{}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_no_figure_is_wrong_usage_and_says_which_there_are() {
+    let bench = Bench::new();
+    let stack = bench.write("six.npy", Npy::stack(&covariances(12, 6)).bytes());
+    let output = bench.reproduce("natural", &["--contexts", &format!("naturel={}", stack.display())]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for part in ["naturel", "FIGURE=FILE", "natural", "interneurons"] {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+    // A file may have such a name.
+    let odd = bench.write("a=b.npy", Npy::stack(&covariances(12, 6)).bytes());
+    let output = bench.reproduce("natural", &["--quiet", "--contexts", odd.to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
