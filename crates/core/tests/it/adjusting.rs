@@ -68,7 +68,8 @@ fn a_change_that_leaves_no_valid_circuit_is_undone() {
             let n = start.neurons();
             let rng = &mut Pcg64::seed_from_u64(2);
             let stimuli: Vec<f64> = (0..10 * n).map(|_| rng.random_range(-1.0..1.0)).collect();
-            let [mut run, mut other] = [0; 2].map(|_| Online::new(start.clone(), rules(), &Solver::Direct).unwrap());
+            let [mut run, mut other] =
+                [0; 2].map(|_| Online::new(start.clone(), rules(), &Solver::Direct).unwrap());
             let [mut ours, mut theirs] = [0; 2].map(|_| vec![0.0; stimuli.len()]);
             let error = run.adjust(|numbers| numbers.gains.fill(spoil)).unwrap_err();
             assert!(matches!(error, Error::Diverged(_)), "{error:?}");

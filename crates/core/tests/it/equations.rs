@@ -672,7 +672,8 @@ fn a_loop_of_so_many_iterations_reaches_its_closed_form() {
             // r_∞ − r_T = (I − η_r M)^T r_∞.
             let current = matvec(&m, &missing);
             missing.iter_mut().zip(current).for_each(|(missing, current)| *missing -= RATE * current);
-            let reached: Vec<f64> = exact.iter().zip(&missing).map(|(exact, missing)| exact - missing).collect();
+            let reached: Vec<f64> =
+                exact.iter().zip(&missing).map(|(exact, missing)| exact - missing).collect();
             let solver = Solver::Loop { rate: Some(RATE), iterations };
             let responses = circuit.respond(&stimulus, &solver).unwrap();
             let rounding = 1e-13 * (1.0 + twin::operator_norm(&m));
