@@ -61,7 +61,7 @@ mod whitener;
 mod whitening_meter;
 
 pub use alignment::{align, basis_distance, basis_match};
-pub use bases::{cosine_basis, cosine_basis_2d, eigenbasis};
+pub use bases::{cosine_basis, cosine_basis_2d, eigenbasis, local_frame};
 pub use circuit::{Circuit, Responder, Synapses};
 pub use context_moments::{ContextMoments, RunningMoments};
 pub use ensemble::Ensemble;

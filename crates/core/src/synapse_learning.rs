@@ -15,9 +15,9 @@ use crate::trust_region::{End, ModelStep, Quadratic, norm};
 /// Minimises E_c min_g f_c(αI + W diag(g) Wᵀ), Eq. (3), over W: a run that can be advanced bit by bit.
 ///
 /// What it minimises also counts a cost of gains, (κ/2) E_c‖g_c‖². With κ = 0 the least value of Eq. (3) may not be
-/// attained by any W: columns then draw together while their gains grow without bound with opposite signs, which
-/// happens on natural covariances when K > N, and with few contexts even when K ≤ N. A small cost keeps the gains
-/// within bounds and, where the minimum is attained, moves W by a like amount; see [`Self::GAIN_COST`].
+/// attained by any W: columns then draw together while their gains grow without bound with opposite signs. That happens
+/// on natural covariances when K > N, with few contexts even when K ≤ N, and on some photographs at K = N. A small cost
+/// keeps the gains within bounds and, where the minimum is attained, moves W by a like amount; see [`Self::GAIN_COST`].
 ///
 /// ```
 /// use leukos::{LearningState, Matrix, SynapseLearner};

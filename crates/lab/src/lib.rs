@@ -3,7 +3,7 @@
 //! [`cli`] has a file for each verb, and [`usage`] is its error for wrong usage; [`data`] reads and writes,
 //! [`files`] sees to it that nothing is lost by that,
 //! [`contexts`] makes covariances of images and recordings, [`recording`] knows their formats, [`fitting`] makes models
-//! of them, [`whitening`] whitens them and [`inspection`] looks into both ([`channels`], [`words`]); [`experiment`] turns
+//! of them, [`whitening`] whitens them and [`inspection`] looks into both ([`channels`], [`words`]); `catalogue` lists the figures, [`experiment`] turns
 //! a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets
 //! them beside what others found ([`references`]). [`threads`] do the work side by side.
 

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use leukos::starts::{on_sphere, orthogonal};
 use leukos::{
-    Circuit, Error, Matrix, MultiplierRule, Online, Order, Rules, Sign, Solver, Step, Synapses, Test,
-    UnitNorm, gradient, models, objective, optimal_gains, sample_objective, whitening_error,
+    Circuit, Error, GainRule, Matrix, MultiplierRule, Online, Order, Rules, Sign, Solver, Step, Synapses,
+    Test, UnitNorm, gradient, models, objective, optimal_gains, sample_objective, whitening_error,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -210,6 +210,58 @@ fn objective_is_strictly_convex() {
         let between = Matrix::from_fn(n, n, |i, j| (1.0 - t) * a[(i, j)] + t * b[(i, j)]);
         let value = |m: &Matrix| objective(m, &c).unwrap();
         assert!(value(&between) < (1.0 - t) * value(&a) + t * value(&b), "seed {seed}");
+    }
+}
+
+/// Eq. (2), its footnote: f_c is infinite wherever M is not positive definite, though Tr(M⁻¹C + M) is a number there,
+/// and inside the cone it rises without bound towards the edge.
+#[test]
+fn objective_is_infinite_off_the_cone() {
+    for seed in 0..24 {
+        let rng = &mut Pcg64::seed_from_u64(seed);
+        let n = 1 + seed as usize % 6;
+        let (c, q) = (random_covariance(n, rng), nested(&orthogonal(n, n, rng)));
+        let spectrum: Vec<f64> = (0..n).map(|_| rng.random_range(0.1..3.0)).collect();
+        // The first `negative` eigenvalues change their sign: indefinite, and negative definite at the end.
+        for negative in 0..=n {
+            let signed: Vec<f64> =
+                spectrum.iter().enumerate().map(|(i, x)| if i < negative { -x } else { *x }).collect();
+            let product = matmul(&scaled_columns(&q, &signed), &transpose(&q));
+            let m = Matrix::from_fn(n, n, |i, j| product[i.max(j)][i.min(j)]);
+            let formula = twin::trace(&matmul(&twin::inverse(&product), &c)) + twin::trace(&product);
+            let value = objective(&m, &square(&c)).unwrap();
+            if negative == 0 {
+                // The two solve with M in different ways, each to ε times its condition, 30 at most.
+                assert_near(value, formula, 1e-13 * formula, &format!("seed {seed}, on the cone"));
+            } else {
+                assert!(formula.is_finite(), "seed {seed}: the formula alone would not be infinite");
+                assert_eq!(value, f64::INFINITY, "seed {seed}: {negative} of {n} eigenvalues are negative");
+            }
+        }
+        // Powers of two, so that elimination is exact and finds the singular matrices singular.
+        let powers: Vec<f64> = (0..n)
+            .map(|_| 2_f64.powi(rng.random_range(-3..=3)) * if seed % 2 == 0 { 1.0 } else { -1.0 })
+            .collect();
+        let edge = |last: f64| {
+            Matrix::from_fn(n, n, |i, j| match (i == j, i + 1 == n) {
+                (true, true) => last,
+                (true, false) => powers[i].abs(),
+                _ => 0.0,
+            })
+        };
+        let rank_one = Matrix::from_fn(n, n, |i, j| powers[i] * powers[j]);
+        for m in [edge(0.0), Matrix::zeros(n, n), rank_one] {
+            let singular = n > 1 || m[(0, 0)] == 0.0;
+            let value = objective(&m, &square(&c)).unwrap();
+            assert_eq!(value == f64::INFINITY, singular, "seed {seed}: {m:?}");
+        }
+        for exponent in [10, 20, 40] {
+            let near = objective(&edge(2_f64.powi(-exponent)), &square(&c)).unwrap();
+            assert!(
+                near.is_finite() && near >= c[n - 1][n - 1] * 2_f64.powi(exponent),
+                "seed {seed}: {near:e}"
+            );
+        }
     }
 }
 
@@ -614,6 +666,100 @@ fn asymmetry_decays_by_the_gains_and_multipliers_of_each_step() {
         let size = |gap: &[f64]| dot(gap, gap).sqrt();
         assert!(size(&measured) < 0.5 * size(&asymmetry(start).concat()), "{order:?}: it does decay");
     }
+}
+
+/// The length of each column of the asymmetry.
+fn lengths(circuit: &twin::Circuit) -> Vec<f64> {
+    asymmetry(circuit).iter().map(|column| dot(column, column).sqrt()).collect()
+}
+
+/// An untied circuit of three neurons with these gains, whose synapse vectors have about this length and differ forth
+/// and back by a tenth of it.
+fn uneven(gains: &[f64], length: f64, rng: &mut Pcg64) -> Circuit {
+    let k = gains.len();
+    let (back, noise) = (on_sphere(3, k, rng), on_sphere(3, k, rng));
+    let forth = Matrix::from_fn(k, 3, |i, a| length * (back[(a, i)] + 0.1 * noise[(a, i)]));
+    let back = Matrix::from_fn(3, k, |a, i| length * back[(a, i)]);
+    Circuit::new(Synapses::untied(back, &forth).unwrap(), gains.to_vec(), 1.0).unwrap()
+}
+
+/// Appendix E.2 with constant g and m, as its formula has them: column i of the asymmetry is multiplied by
+/// 1 − η_w(gᵢ + mᵢ) in every step, and so decays where gᵢ + mᵢ is in (0, 2/η_w), rests at either end, and grows
+/// outside.
+#[test]
+fn asymmetry_decays_inside_the_interval_and_grows_outside() {
+    const RATE: f64 = 0.1;
+    const STEPS: usize = 10;
+    // η_w(g + m) of each column, and the part of it that is η_w m: with it g alone would tell another story.
+    const SUMS: [f64; 7] = [-0.3, 0.0, 0.4, 1.0, 1.7, 2.0, 2.2];
+    const MULTIPLIERS: [f64; 7] = [-0.5, -0.5, 0.5, 0.0, -0.5, 0.5, 0.5];
+    for with_multipliers in [false, true] {
+        for seed in 0..10 {
+            let rng = &mut Pcg64::seed_from_u64(seed);
+            let m: Vec<f64> =
+                MULTIPLIERS.iter().map(|m| if with_multipliers { m / RATE } else { 0.0 }).collect();
+            let g: Vec<f64> = SUMS.iter().zip(&m).map(|(sum, m)| sum / RATE - m).collect();
+            let mut model = models::decoupled_alone(0.01, RATE);
+            model.rules.gains = GainRule::Frozen;
+            if with_multipliers {
+                model.rules.unit_norm = UnitNorm::Multiplier { rule: MultiplierRule::Frozen };
+            }
+            // Short vectors and weak stimuli, so that M stays valid while columns grow and gains are negative.
+            let start = uneven(&g, 0.02, rng).with_multipliers(m).unwrap();
+            let weak: Vec<f64> = normals(STEPS, 3, rng).concat().iter().map(|x| 0.1 * x).collect();
+            let mut run = model.online(start.clone(), &Solver::Direct).unwrap();
+            run.advance(&weak, &mut vec![0.0; weak.len()], &mut ()).unwrap();
+
+            let (start, end) = (bridge::twin_of(&start), bridge::twin_of(run.circuit()));
+            // Each step rounds the weights, of which those that grow are the largest at the end.
+            let weights = twin::largest_magnitude(&end.feedback.concat()).max(0.02);
+            let tolerance = 4.0 * STEPS as f64 * f64::EPSILON * weights;
+            let (before, after) = (lengths(&start), lengths(&end));
+            for (i, sum) in SUMS.into_iter().enumerate() {
+                let what = format!("seed {seed}, η_w(g + m) = {sum}: {:e} to {:e}", before[i], after[i]);
+                let power: f64 = std::iter::repeat_n(1.0 - sum, STEPS).product();
+                let expected: Vec<f64> = asymmetry(&start)[i].iter().map(|d| power * d).collect();
+                assert!(farthest(&asymmetry(&end)[i], &expected) <= tolerance, "{what}");
+                if sum == 0.0 || sum == 2.0 {
+                    assert_near(after[i], before[i], 2.0 * tolerance, &what);
+                } else if (0.0..2.0).contains(&sum) {
+                    assert!(after[i] < 0.1 * before[i], "{what}");
+                } else {
+                    assert!(after[i] > 5.0 * before[i], "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// The same while the gains learn: in each step a column of the asymmetry shrinks if the gain that its synapses read
+/// is in (0, 2/η_w) just then, and else grows.
+#[test]
+fn asymmetry_follows_gains_in_and_out_of_the_interval() {
+    const RATE: f64 = 0.5;
+    let (mut shrank, mut grew_below, mut grew_above) = (0, 0, 0);
+    for seed in 0..10 {
+        let rng = &mut Pcg64::seed_from_u64(seed);
+        // Near both ends of (0, 4); in weak stimuli gains fall, and cross them.
+        let start = uneven(&[0.02, 0.1, 3.9, 4.1], 0.7, rng);
+        let mut run = models::decoupled_alone(0.05, RATE).online(start, &Solver::Direct).unwrap();
+        // Few steps: below 0 a gain falls the faster the more its column grows, until M is no longer valid.
+        for _ in 0..10 {
+            let before = lengths(&bridge::twin_of(run.circuit()));
+            let weak: Vec<f64> = normals(1, 3, rng).concat().iter().map(|x| 0.1 * x).collect();
+            run.advance(&weak, &mut [0.0; 3], &mut ()).unwrap();
+            let after = lengths(&bridge::twin_of(run.circuit()));
+            for (i, gain) in run.circuit().gains().iter().enumerate() {
+                let inside = (0.0..2.0 / RATE).contains(gain);
+                let what = format!("seed {seed}, gain {gain}: {:e} to {:e}", before[i], after[i]);
+                assert_eq!(after[i] < before[i], inside, "{what}");
+                shrank += usize::from(inside);
+                grew_below += usize::from(*gain < 0.0);
+                grew_above += usize::from(*gain > 2.0 / RATE);
+            }
+        }
+    }
+    assert!(shrank > 20 && grew_below > 20 && grew_above > 20, "{shrank}, {grew_below}, {grew_above}");
 }
 
 // ---- Algorithm 1: the recurrent dynamics inside a run ----

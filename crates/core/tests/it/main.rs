@@ -15,6 +15,7 @@ mod errors;
 mod extremes;
 mod golden;
 mod golden_cases;
+mod interneurons_needed;
 mod measures;
 #[cfg(feature = "model-file")]
 mod model_file;
@@ -27,6 +28,7 @@ mod optimal_gains;
 mod properties;
 mod running_error;
 mod sizes;
+mod symmetric_whitening;
 mod synapse_learning;
 mod table_one;
 mod twin;

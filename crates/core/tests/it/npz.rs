@@ -1,5 +1,5 @@
-//! Reads the golden cases: inputs and outputs of each algorithm, computed by an independent numpy
-//! program.
+//! Reads the golden cases: inputs and outputs of each algorithm, computed by the numpy program
+//! `golden/generate.py`, which shares nothing with the library.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,8 +10,12 @@ use zip::ZipArchive;
 
 use crate::twin::Matrix;
 
-/// Where the golden cases lie.
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+/// Where the golden cases lie: where `LEUKOS_GOLDEN` says, so that a set drawn anew can be tried, or
+/// in the repository.
+fn folder() -> String {
+    std::env::var("LEUKOS_GOLDEN")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden").to_owned())
+}
 
 /// The arrays of one `.npz` file, by name.
 pub struct Npz {
@@ -36,7 +40,7 @@ enum Values {
 impl Npz {
     /// Opens a golden case by its name, without the ending.
     pub fn golden(case: &str) -> Npz {
-        let path = format!("{GOLDEN}/{case}.npz");
+        let path = format!("{}/{case}.npz", folder());
         let file = fs::File::open(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let mut archive = ZipArchive::new(file).unwrap_or_else(|error| panic!("{path}: {error}"));
         let count = archive.len();
@@ -52,8 +56,9 @@ impl Npz {
 
     /// The names of all golden cases, sorted.
     pub fn golden_cases() -> Vec<String> {
-        let mut cases: Vec<String> = fs::read_dir(GOLDEN)
-            .unwrap_or_else(|error| panic!("{GOLDEN}: {error}"))
+        let folder = folder();
+        let mut cases: Vec<String> = fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("{folder}: {error}"))
             .filter_map(|entry| {
                 let name = entry.unwrap().file_name().into_string().unwrap();
                 name.strip_suffix(".npz").map(str::to_owned)

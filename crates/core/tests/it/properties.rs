@@ -84,6 +84,59 @@ fn away(a: &twin::Circuit, b: &twin::Circuit) -> f64 {
     bridge::difference(&bridge::circuit::<f64>(a).unwrap(), b)
 }
 
+/// How far rounding may part the responses and the two ends of runs that are one but for the order of their sums;
+/// `None` for runs so near the edge of the cone that a small change makes them diverge.
+///
+/// Every step is exact for numbers that are off by about N + K + 4 roundings each, as its sums have so many terms.
+/// So 20 steps may part the runs by 20(N + K + 4) ε times what a relative change of the start does to them. That is
+/// measured, because it depends on how near M comes to singular on the way.
+fn rounding(
+    start: &twin::Circuit,
+    options: &twin::Options,
+    stimuli: &twin::Matrix,
+    covariance: &twin::Matrix,
+    rng: &mut Pcg64,
+) -> Option<[f64; 3]> {
+    // Large beside rounding, and small enough that a run follows in proportion.
+    const CHANGE: f64 = 1.5e-8;
+    let (responses, online, offline) = runs(start, options, stimuli, covariance);
+    let terms = start.feedback.len() + start.gains.len() + 4;
+    let roundings = (20 * terms) as f64 * f64::EPSILON;
+    let mut allowed = [0.0_f64; 3];
+    // One change may happen to leave an end where it was; three do not.
+    for _ in 0..3 {
+        let changed = changed(start, CHANGE, rng);
+        if !both_last(&bridge::circuit(&changed).ok()?, bridge::rules(options), stimuli, covariance) {
+            return None;
+        }
+        let (others, online_too, offline_too) = runs(&changed, options, stimuli, covariance);
+        let moved = [
+            farthest(&responses.concat(), &others.concat()),
+            away(&online, &online_too),
+            away(&offline, &offline_too),
+        ];
+        for (allowed, moved) in allowed.iter_mut().zip(moved) {
+            *allowed = allowed.max(roundings * moved / CHANGE);
+        }
+    }
+    Some(allowed)
+}
+
+fn within(parted: [f64; 3], allowed: [f64; 3]) -> bool {
+    parted.iter().zip(allowed).all(|(parted, allowed)| *parted <= allowed)
+}
+
+/// The circuit with each of its numbers larger or smaller by this share.
+fn changed(circuit: &twin::Circuit, change: f64, rng: &mut Pcg64) -> twin::Circuit {
+    let mut changed = circuit.clone();
+    let weights = changed.feedback.iter_mut().chain(changed.feedforward.iter_mut().flatten());
+    let rest = [&mut changed.gains, &mut changed.multipliers];
+    for x in weights.chain(rest).flatten().chain([&mut changed.leak]) {
+        *x *= if coin(rng) { 1.0 + change } else { 1.0 - change };
+    }
+    changed
+}
+
 /// The circuit with `change` made to each of its synapse vectors, forth and back.
 fn with_columns(circuit: &twin::Circuit, change: impl Fn(usize, &[f64]) -> Vec<f64>) -> twin::Circuit {
     let changed = |columns: twin::Matrix| -> twin::Matrix {
@@ -124,11 +177,16 @@ proptest! {
         let mut order: Vec<usize> = (0..case.k).collect();
         order.shuffle(&mut rng);
         prop_assume!(both_last(&bridge::circuit(&start).unwrap(), bridge::rules(&options), &stimuli, &covariance));
+        let allowed = rounding(&start, &options, &stimuli, &covariance, &mut rng);
+        prop_assume!(allowed.is_some());
         let (responses, online, offline) = runs(&start, &options, &stimuli, &covariance);
         let (others, online_too, offline_too) = runs(&permuted(&start, &order), &options, &stimuli, &covariance);
-        prop_assert!(farthest(&responses.concat(), &others.concat()) < 1e-12);
-        prop_assert!(away(&permuted(&online, &order), &online_too) < 1e-12);
-        prop_assert!(away(&permuted(&offline, &order), &offline_too) < 1e-12);
+        let parted = [
+            farthest(&responses.concat(), &others.concat()),
+            away(&permuted(&online, &order), &online_too),
+            away(&permuted(&offline, &order), &offline_too),
+        ];
+        prop_assert!(within(parted, allowed.unwrap()), "{:?} where {:?} are allowed", parted, allowed);
     }
 
     /// The sign of a synapse vector has no meaning: flipping it flips it in the result and changes nothing else.
@@ -159,11 +217,16 @@ proptest! {
         let turn_rows = |rows: &twin::Matrix| rows.iter().map(|row| matvec(&rotation, row)).collect::<Vec<_>>();
         let turned = matmul(&matmul(&rotation, &covariance), &transpose(&rotation));
         prop_assume!(both_last(&bridge::circuit(&start).unwrap(), bridge::rules(&options), &stimuli, &covariance));
+        let allowed = rounding(&start, &options, &stimuli, &covariance, &mut rng);
+        prop_assume!(allowed.is_some());
         let (responses, online, offline) = runs(&start, &options, &stimuli, &covariance);
         let (others, online_too, offline_too) = runs(&turn(&start), &options, &turn_rows(&stimuli), &turned);
-        prop_assert!(farthest(&turn_rows(&responses).concat(), &others.concat()) < 1e-11);
-        prop_assert!(away(&turn(&online), &online_too) < 1e-11);
-        prop_assert!(away(&turn(&offline), &offline_too) < 1e-11);
+        let parted = [
+            farthest(&turn_rows(&responses).concat(), &others.concat()),
+            away(&turn(&online), &online_too),
+            away(&turn(&offline), &offline_too),
+        ];
+        prop_assert!(within(parted, allowed.unwrap()), "{:?} where {:?} are allowed", parted, allowed);
     }
 
     /// Projected synapse vectors have unit length after every step that moves them.

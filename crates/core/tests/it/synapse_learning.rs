@@ -1,8 +1,8 @@
 //! Shows that the offline learner minimises Eq. (3): its gradient, its descent, and the optimum it finds.
 
 use leukos::{
-    Circuit, Error, LearningProgress, LearningState, Matrix, SynapseLearner, Synapses, align, optimal_gains,
-    starts, whitening_error,
+    Circuit, Error, LearningProgress, LearningState, Matrix, SynapseLearner, Synapses, align, gap,
+    optimal_gains, starts, whitening_error,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -341,6 +341,61 @@ fn the_mean_eigenbasis_puts_the_most_useful_columns_first() {
     }
     assert!(starts::mean_eigenbasis(&[], 2, 1.0, rng).is_err());
     assert!(starts::mean_eigenbasis(&[Matrix::identity(2), Matrix::identity(3)], 2, 1.0, rng).is_err());
+}
+
+/// Four contexts of two neurons, M = I + [[a, b], [b, 0]].
+///
+/// The only matrices of rank one among [[a, b], [b, 0]] have b = 0, so that no two synapse vectors have gains for all
+/// four contexts; but e₁ and e₁ + εe₂ come as near as one likes with gains ∓b/ε.
+fn contexts_on_a_tangent() -> Vec<Matrix> {
+    let one = |[a, b]: [f64; 2]| {
+        let m = Matrix::from_rows(&[[1.0 + a, b], [b, 1.0]]);
+        Matrix::from_fn(2, 2, |i, j| dot(m.column(i), m.column(j)))
+    };
+    [[2.0, 0.8], [1.0, -0.6], [3.0, 0.2], [0.5, 0.5]].map(one).to_vec()
+}
+
+/// The mean gap above 2 Tr C^½, and the largest gain.
+fn mean_gap_and_largest_gain(synapses: &Matrix, contexts: &[Matrix]) -> (f64, f64) {
+    let (mut sum, mut most) = (0.0, 0.0_f64);
+    for covariance in contexts {
+        let gains = optimal_gains(synapses, covariance, 1.0).unwrap();
+        most = most.max(largest(&gains));
+        let circuit = Circuit::new(Synapses::tied(synapses.clone()).unwrap(), gains, 1.0).unwrap();
+        sum += gap(&circuit.inverse_whitening_matrix(), covariance).unwrap();
+    }
+    (sum / contexts.len() as f64, most)
+}
+
+/// Eq. (3) need not have a minimum, even with as many interneurons as neurons: here its least value is approached
+/// only while two columns draw together and their gains grow without bound. A cost of gains ends that.
+#[test]
+fn the_least_objective_may_not_be_attained() {
+    let contexts = contexts_on_a_tangent();
+    let apart = [1e-1, 1e-2, 1e-3].map(|e| {
+        let synapses = Matrix::from_rows(&[[1.0, 1.0], [0.0, e]]);
+        mean_gap_and_largest_gain(&synapses, &contexts)
+    });
+    for pair in apart.windows(2) {
+        // What is missed of M is bε e₂e₂ᵀ, whose square is the gap; a tenth of ε takes gains ten times as large.
+        let (gaps, gains) = (pair[0].0 / pair[1].0, pair[1].1 / pair[0].1);
+        assert!((50.0..200.0).contains(&gaps) && (8.0..12.0).contains(&gains), "{apart:?}");
+    }
+    let rng = &mut Pcg64::seed_from_u64(9);
+    for _ in 0..100 {
+        let (gap, _) = mean_gap_and_largest_gain(&starts::on_sphere(2, 2, rng), &contexts);
+        assert!(gap > 0.0, "{gap}");
+    }
+    let learned = |gain_cost: f64| {
+        let (synapses, progress) = learn(Matrix::identity(2), &contexts, gain_cost, 60);
+        let (_, gain) = mean_gap_and_largest_gain(&synapses, &contexts);
+        (dot(synapses.column(0), synapses.column(1)).abs(), gain, progress)
+    };
+    // Down to a gap of rounding, the square of ε: so ε is 1e-6 or so, give or take what the learner cares to do.
+    let (cosine, gain, progress) = learned(0.0);
+    assert!(cosine > 0.9999 && gain > 100.0 && progress.gap < 1e-8, "{cosine}, {gain}, {progress:?}");
+    let (cosine, gain, progress) = learned(SynapseLearner::GAIN_COST);
+    assert!(cosine < 0.98 && gain < 5.0 && progress.gap < 1e-2, "{cosine}, {gain}, {progress:?}");
 }
 
 /// The test contexts of a split; the others are for training.

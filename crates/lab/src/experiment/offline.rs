@@ -84,7 +84,7 @@ pub struct Learned {
 /// What the learner says about an optimum of Eq. (3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Optimality {
-    /// Whether it came to rest, rather than following columns that draw together while their gains grow.
+    /// Whether it came to rest.
     pub converged: bool,
     /// How far the mean objective of the contexts learned from is above its bound.
     pub gap: f64,
@@ -92,6 +92,17 @@ pub struct Optimality {
     pub nearest_columns: f64,
     /// The largest gain in any context.
     pub largest_gain: f64,
+}
+
+/// Columns this near to each other have run away: they draw together while their gains grow with opposite signs, and
+/// no W attains the minimum. The learner comes to rest there all the same, where rounding hides the rest of the way.
+const DRAWN_TOGETHER: f64 = 0.99;
+
+impl Optimality {
+    /// Whether this is a minimum, rather than a place on the way to one that lies at infinity.
+    pub fn is_settled(&self) -> bool {
+        self.converged && self.nearest_columns < DRAWN_TOGETHER
+    }
 }
 
 /// The presentations at which curves have their points; powers of ten are among them.
@@ -281,7 +292,8 @@ impl Optimum {
         let progress = learner.advance(self.iterations.get());
         let gains = learner.gains();
         let optimum = Optimality {
-            converged: progress.state == LearningState::Converged,
+            // Where rounding hides what is left to gain, it has come to rest as well.
+            converged: progress.state != LearningState::Learning,
             gap: progress.gap,
             nearest_columns: nearest_columns(learner.synapses()),
             largest_gain: gains.as_slice().iter().fold(0.0, |most: f64, gain| most.max(gain.abs())),

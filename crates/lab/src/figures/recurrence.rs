@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::axes::{Axis, Plot, heading, range};
-use super::canvas::{Canvas, Frame, Paint};
+use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::lettering::number;
 use super::marks::{Corner, Entry};
 use super::style::{Role, Style};
@@ -12,7 +12,7 @@ use super::sweep::{Mark, Sample, Sweep, count_lost};
 use crate::experiment::{Figure, Statistic};
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [700.0, 540.0];
+const SIZE: [f64; 2] = [WIDTH, 540.0];
 
 /// What a variant has in `panels.json`.
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::axes::{Axis, Plot, SMALL, heading};
-use super::canvas::{Canvas, Frame, Paint, Text};
+use super::canvas::{Canvas, Frame, Paint, Text, WIDTH};
 use super::lettering::{number, power_of_ten};
 use super::maps::{Cell, Map};
 use super::marks::Entry;
@@ -13,7 +13,7 @@ use super::sweep::{Mark, Sweep};
 use crate::experiment::{Figure, Statistic};
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [700.0, 762.0];
+const SIZE: [f64; 2] = [WIDTH, 762.0];
 
 /// By so much a colour is at its strongest: this many times better or worse than the best filter that never changes.
 const STRONGEST: f64 = 8.0;
@@ -164,7 +164,7 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
         true => Some(findings.series(Figure::TimeScales, "six")?),
         false => None,
     };
-    let frame = |column: f64, y: f64, height: f64| Frame::new(350.0 * column, y, 350.0, height);
+    let frame = |column: f64, y: f64, height: f64| Frame::new(0.5 * WIDTH * column, y, 0.5 * WIDTH, height);
     let rate = two.mapped().map_or(String::new(), |rate| format!(" (η_g = {})", number(rate)));
     canvas.panel("A", frame(0.0, 0.0, 196.0), |canvas, panel| {
         heading(canvas, panel, &format!("gains and synapses, unit columns{rate}"));
