@@ -63,4 +63,10 @@ catalogue! {
     Leak = "leak", leak::LeakSpec;
     /// The paper's argument: synapses alone, gains alone, both
     Ablation = "ablation", ablation::AblationSpec;
+    /// Beyond the paper: when fast gains need slow synapses
+    TimeScales = "time-scales", time_scales::TimeScalesSpec;
+    /// Beyond the paper: weights and gains of a few bits, and noisy responses
+    Hardware = "hardware", hardware::HardwareSpec;
+    /// Beyond the paper: the recurrent loop cut short
+    Loop = "loop", recurrence::RecurrenceSpec;
 }

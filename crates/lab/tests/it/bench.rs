@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use toml::{Table, Value as Toml};
 
 /// All figures.
-pub const FIGURES: [&str; 9] = [
+pub const FIGURES: [&str; 12] = [
     "geometry",
     "synthetic",
     "natural",
@@ -20,6 +20,9 @@ pub const FIGURES: [&str; 9] = [
     "biological",
     "leak",
     "ablation",
+    "time-scales",
+    "hardware",
+    "loop",
 ];
 
 /// A directory that goes away with the test.
@@ -130,10 +133,11 @@ fn shrink(key: &str, value: &mut Toml) {
     let small = match key {
         "starts" => Some(2),
         "presentations" => Some(12),
+        "stimuli" => Some(600),
         _ => None,
     };
     match (key, value) {
-        ("starts" | "presentations", Toml::Table(counts)) => {
+        ("starts" | "presentations" | "stimuli", Toml::Table(counts)) => {
             counts.insert("quick".into(), Toml::Integer(small.unwrap_or(1)));
         }
         ("samples", value) => *value = Toml::Integer(30),
