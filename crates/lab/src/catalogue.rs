@@ -63,4 +63,8 @@ catalogue! {
     Leak = "leak", leak::LeakSpec;
     /// The paper's argument: synapses alone, gains alone, both
     Ablation = "ablation", ablation::AblationSpec;
+    /// Beyond the paper: samples until an unseen natural context is whitened
+    Adaptation = "adaptation", adaptation::AdaptationSpec;
+    /// Beyond the paper: Algorithm 3 on natural contexts
+    Dale = "dale", dale::DaleSpec;
 }

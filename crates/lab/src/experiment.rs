@@ -5,8 +5,10 @@
 //! nor an interruption changes a bit of what comes out.
 
 pub(crate) mod ablation;
+pub(crate) mod adaptation;
 pub(crate) mod biological;
 pub(crate) mod control;
+pub(crate) mod dale;
 pub(crate) mod geometry;
 mod images;
 pub(crate) mod interneurons;
@@ -24,6 +26,7 @@ mod run;
 mod spec;
 mod statistics;
 mod store;
+mod sweep;
 pub(crate) mod synthetic;
 mod trial;
 

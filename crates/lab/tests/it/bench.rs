@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use toml::{Table, Value as Toml};
 
 /// All figures.
-pub const FIGURES: [&str; 9] = [
+pub const FIGURES: [&str; 11] = [
     "geometry",
     "synthetic",
     "natural",
@@ -20,6 +20,8 @@ pub const FIGURES: [&str; 9] = [
     "biological",
     "leak",
     "ablation",
+    "adaptation",
+    "dale",
 ];
 
 /// A directory that goes away with the test.
@@ -130,10 +132,12 @@ fn shrink(key: &str, value: &mut Toml) {
     let small = match key {
         "starts" => Some(2),
         "presentations" => Some(12),
+        "horizon" => Some(120),
+        "splits" | "iterations" => Some(2),
         _ => None,
     };
     match (key, value) {
-        ("starts" | "presentations", Toml::Table(counts)) => {
+        ("starts" | "presentations" | "horizon" | "splits" | "iterations", Toml::Table(counts)) => {
             counts.insert("quick".into(), Toml::Integer(small.unwrap_or(1)));
         }
         ("samples", value) => *value = Toml::Integer(30),
@@ -143,7 +147,7 @@ fn shrink(key: &str, value: &mut Toml) {
             *patch = if row { vec![1.into(), 5.into()] } else { vec![2.into(), 3.into()] };
         }
         ("interneurons", Toml::Table(numbers)) => {
-            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 8].map(Toml::Integer).to_vec()));
+            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 12].map(Toml::Integer).to_vec()));
         }
         ("asymmetry_at", value) => *value = Toml::Array([1, 100, 100_000].map(Toml::Integer).to_vec()),
         (_, Toml::Table(table)) => table.iter_mut().for_each(|(key, value)| shrink(key, value)),

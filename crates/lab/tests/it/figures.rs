@@ -138,7 +138,7 @@ fn text_is_inside_the_picture_and_does_not_overlap() {
 
 #[test]
 fn every_panel_and_series_is_there() {
-    let expected: [(&str, &str, &[&str]); 9] = [
+    let expected: [(&str, &str, &[&str]); 11] = [
         ("geometry", "ABC", &["stimuli *s*", "cone", "reachable", "contexts", "path of the gains"]),
         ("synthetic", "ABCDE", &["context 3", "authors", "*W*_0", "*W*_T", "*V*", "*W*_T, text"]),
         (
@@ -152,6 +152,12 @@ fn every_panel_and_series_is_there() {
         ("biological", "ABCD", &["authors", "printed", "text", "*W*_0", "*W*_T", "*V*"]),
         ("leak", "A", &["*V* orthogonal", "*V* oblique"]),
         ("ablation", "AB", &["both", "gains", "synapses", "synapses-fast"]),
+        (
+            "adaptation",
+            "ABCD",
+            &["learned", "cosines", "mean eigenbasis", "local frame", "random", "no circuit: Ledoit–Wolf"],
+        ),
+        ("dale", "ABCD", &["free and tied", "untied", "non-negative and tied", "Algorithm 3", "columns"]),
     ];
     for (figure, panels, series) in expected {
         for style in STYLES {
