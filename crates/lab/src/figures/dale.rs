@@ -15,6 +15,9 @@ use crate::findings::Findings;
 const SIZE: [f64; 2] = [720.0, 540.0];
 const LEGEND: f64 = 48.0;
 
+/// The first and the third quartile at each point of a curve; none where too many starts failed.
+type Quartiles = Vec<Option<[f64; 2]>>;
+
 #[derive(Deserialize)]
 struct Series {
     patch: [usize; 2],
@@ -25,9 +28,9 @@ struct Series {
     test: Vec<Spread>,
     presentation: Vec<f64>,
     error: Option<Vec<Statistic>>,
-    error_quartiles: Option<Vec<Option<[f64; 2]>>>,
+    error_quartiles: Option<Quartiles>,
     asymmetry: Option<Vec<Statistic>>,
-    asymmetry_quartiles: Option<Vec<Option<[f64; 2]>>>,
+    asymmetry_quartiles: Option<Quartiles>,
     synapses: Option<Vec<Vec<f64>>>,
 }
 
@@ -218,7 +221,7 @@ fn banded(
     canvas: &mut Canvas,
     plot: &Plot,
     variant: &Variant,
-    (medians, quartiles): (&Option<Vec<Statistic>>, &Option<Vec<Option<[f64; 2]>>>),
+    (medians, quartiles): (&Option<Vec<Statistic>>, &Option<Quartiles>),
 ) {
     canvas.part("series", variant.label, |canvas| {
         let x = variant.series.presentation.iter().copied();
