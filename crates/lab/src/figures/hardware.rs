@@ -8,7 +8,7 @@ use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::lettering::number;
 use super::marks::{Corner, Entry};
 use super::style::{Role, Style};
-use super::sweep::{Mark, Sample, Sweep, count_lost};
+use super::sweep::{Mark, Sample, Sweep, count_lost, legend_above};
 use crate::experiment::Figure;
 use crate::findings::Findings;
 
@@ -138,7 +138,7 @@ fn distances(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     let marks =
         variants.iter().map(|variant| Entry::dot(variant.mark.paint(canvas, Role::Truth), &variant.words));
     entries.extend(marks);
-    plot.legend(canvas, Corner::BottomLeft, &entries);
+    legend_above(canvas, &plot, 12.0, &entries);
 }
 
 /// D: the error of M against the noise of the responses.
@@ -156,27 +156,28 @@ fn noise(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     let squares: Vec<_> = (0..=40).map(|i| f64::from(i) / 40.0 * most).map(|x| (x, Some(x * x))).collect();
     let known = Paint::line(style, Role::Truth);
     canvas.part("series", "σ^2", |canvas| plot.curve(canvas, &squares, &known));
-    let mut entries = Vec::new();
-    let roles = [[Role::Training, Role::Learned], [Role::Other, Role::Unit]];
     let mut row = 0;
-    for (variant, roles) in variants.iter().zip(roles) {
+    for variant in variants {
         let series = &variant.series;
         let each = [
-            ("unlimited".to_owned(), &series.noisy_error, &series.noisy_lost),
-            (format!("{} bits", series.noisy_bits), &series.coarse_error, &series.coarse_lost),
+            ("unlimited".to_owned(), Role::Training, &series.noisy_error, &series.noisy_lost),
+            (format!("{} bits", series.noisy_bits), Role::Learned, &series.coarse_error, &series.coarse_lost),
         ];
-        for ((words, sweep, lost), role) in each.into_iter().zip(roles) {
-            let name = format!("{}, {words}", variant.words);
-            canvas.part("series", &name, |canvas| {
+        for (words, role, sweep, lost) in each {
+            canvas.part("series", &format!("{}, {words}", variant.words), |canvas| {
                 sweep.draw(canvas, &plot, &series.noise, (role, variant.mark));
                 if lost.iter().any(|count| *count > 0) {
-                    count_lost(canvas, &plot, row, (&series.noise, lost), (role, Sample::Line));
+                    let sample = Sample::Mark(variant.mark);
+                    count_lost(canvas, &plot, row, (&series.noise, lost), (role, sample));
                     row += 1;
                 }
             });
-            entries.push(Entry::line(Paint::line(style, role), &name));
         }
     }
-    entries.push(Entry::line(known, "σ^2"));
-    plot.legend(canvas, Corner::TopLeft, &entries);
+    let entries = [
+        Entry::line(Paint::line(style, Role::Training), "unlimited"),
+        Entry::line(Paint::line(style, Role::Learned), &format!("{} bits", first.series.noisy_bits)),
+        Entry::line(known, "σ^2"),
+    ];
+    legend_above(canvas, &plot, 12.0 + 11.0 * row as f64, &entries);
 }

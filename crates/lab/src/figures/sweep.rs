@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::axes::{Axis, Plot};
 use super::canvas::{Canvas, Paint, Text};
+use super::marks::Entry;
 use super::style::Role;
 use crate::experiment::Statistic;
 
@@ -107,6 +108,17 @@ pub fn count_lost(
     canvas.text((left - 6.0, y), &Text::new("lost", 9.0).end().colour(colour));
     for (&at, count) in lost {
         let (x, _) = plot.at(at, plot.y.bounds()[0]);
-        canvas.text((x, y), &Text::new(count.to_string(), 9.0).middle().colour(colour));
+        canvas.text((x, y), &Text::new(count.to_string(), 8.0).middle().colour(colour));
     }
+}
+
+/// Lines and marks and what they stand for, side by side and so far above a plot: where curves fill all of it.
+pub fn legend_above(canvas: &mut Canvas, plot: &Plot, lift: f64, entries: &[Entry]) {
+    canvas.part("legend", "", |canvas| {
+        let mut x = plot.frame.x;
+        for entry in entries {
+            entry.draw(canvas, (x, plot.frame.y - lift));
+            x += entry.room();
+        }
+    });
 }

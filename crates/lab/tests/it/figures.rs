@@ -171,7 +171,7 @@ fn every_panel_and_series_is_there() {
             &["both, unit columns", "both, as printed", "gains alone", "best fixed filter"],
         ),
         ("hardware", "ABCD", &["nearest", "stochastic", "unlimited", "Algorithm 3", "Algorithm 1, 8 bits"]),
-        ("loop", "ABCD", &["fixed rate", "chosen rate", "exact", "smallest", "16"]),
+        ("loop", "ABCD", &["fixed rate", "chosen rate", "exact", "smallest", "20"]),
         (
             "adaptation",
             "ABCD",
