@@ -133,11 +133,10 @@ pub fn tiny(figure: &str) -> Table {
 
 fn shrink(key: &str, value: &mut Toml) {
     let small = match key {
-        "starts" => Some(2),
+        "starts" | "splits" | "iterations" => Some(2),
         "presentations" => Some(12),
         "stimuli" => Some(600),
         "horizon" => Some(120),
-        "splits" | "iterations" => Some(2),
         _ => None,
     };
     match (key, value) {
