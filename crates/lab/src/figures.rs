@@ -26,10 +26,13 @@ mod lettering;
 mod marks;
 mod matrices;
 pub(crate) mod natural;
+mod obstacles;
 pub(crate) mod one_dimensional;
 mod pair;
+mod pdf;
 mod png;
 mod raster;
+mod starts;
 mod style;
 pub(crate) mod synthetic;
 
@@ -42,7 +45,9 @@ use anyhow::Result;
 pub(crate) use canvas::Canvas;
 pub use canvas::escape;
 pub use contexts::{ContextsPicture, ShownContext};
+pub(crate) use frequency::by_frequency;
 pub use inspection::{draw_adaptation, draw_model, picture_path, write_picture};
+pub(crate) use starts::Starts;
 pub use style::Style;
 
 use crate::experiment::Figure;
@@ -96,7 +101,12 @@ pub fn picture_paths(directory: &Path, figure: Figure, style: Style) -> [PathBuf
     ["svg", "png"].map(|format| directory.join(PICTURES).join(format!("{name}.{format}")))
 }
 
-/// Writes pictures as SVG and PNG, on as many threads as there are cores.
+/// The file of a figure to be set into a paper: its print style as PDF.
+pub fn pdf_path(directory: &Path, figure: Figure) -> PathBuf {
+    directory.join(PICTURES).join(format!("{}.pdf", figure.name()))
+}
+
+/// Writes pictures as SVG and PNG and those in print style as PDF too, on as many threads as there are cores.
 ///
 /// # Errors
 /// When a picture cannot be written.
@@ -107,7 +117,12 @@ pub fn write_all(pictures: &[Picture], directory: &Path) -> Result<()> {
     let write = |picture: &Picture| -> Result<()> {
         let [svg, png] = picture_paths(directory, picture.figure, picture.style);
         write_atomically(&svg, picture.svg.as_bytes())?;
-        write_atomically(&png, &renderer.png(&picture.svg)?)
+        write_atomically(&png, &renderer.png(&picture.svg)?)?;
+        if picture.style == Style::Print {
+            let bytes = pdf::pdf(&renderer.shapes(&picture.svg)?, picture.figure.name())?;
+            write_atomically(&pdf_path(directory, picture.figure), &bytes)?;
+        }
+        Ok(())
     };
     side_by_side(threads, || {
         while let Some(picture) = pictures.get(next.fetch_add(1, Ordering::Relaxed)) {

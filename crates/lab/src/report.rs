@@ -1,6 +1,8 @@
 //! Writes the report: one HTML file with every picture, what others found beside it, and an honest summary.
 
+mod explore;
 mod page;
+mod policy;
 mod summary;
 mod table;
 

@@ -21,8 +21,8 @@ use crate::report::{self, REPORT};
 
 /// Rerun the paper: every number, every figure, and a report to read in a browser
 ///
-/// Writes DIR/report.html (one file, needs no network), DIR/figures/FIGURE.svg and .png (FIGURE-print.* for paper),
-/// DIR/results.json (every number) and DIR/panels.json (the series behind the pictures).
+/// Writes DIR/report.html (one file, needs no network), DIR/figures/FIGURE.svg and .png (FIGURE-print.* and FIGURE.pdf for
+/// paper), DIR/results.json (every number) and DIR/panels.json (the series behind the pictures).
 ///
 /// A call that is interrupted keeps its finished runs in DIR; the same call again continues from them.
 #[derive(Args)]
@@ -115,6 +115,9 @@ impl Reproduce {
         for (figure, style) in Figure::ALL.iter().flat_map(|f| Style::ALL.map(|style| (*f, style))) {
             let pictures = figures::picture_paths(&self.out, figure, style);
             pictures.into_iter().for_each(|path| _ = paths.write_along("a picture in --out", path));
+        }
+        for figure in Figure::ALL {
+            paths.write_along("a picture in --out", figures::pdf_path(&self.out, *figure));
         }
         paths
     }

@@ -83,7 +83,8 @@ impl ImagesSpec {
         let split = if given.is_some() && contexts.len() == self.test_of {
             contexts.split(&self.test).context("images.test")
         } else {
-            Ok(contexts.random_split(&mut setting.draws(figure).shared("split"))?)
+            let split = contexts.random_split(&mut setting.draws(figure).shared("split"));
+            split.context("a tenth of the contexts is kept back for testing")
         };
         let split = split.with_context(whose)?;
         let patch = self.patch_of(contexts.neurons());

@@ -17,6 +17,9 @@ use super::statistics::{Outcome, Starts, Statistic};
 use super::trial::TrialSpec;
 use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
+/// The variant whose starts the report shows one by one, and how many of them.
+const ONE_BY_ONE: (&str, usize) = ("authors", 12);
+
 /// The spec of Fig. 4 without E.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +50,8 @@ struct Run {
     dct_match: f64,
     optimum: Option<Optimality>,
     shown: Option<Value>,
+    /// What the report shows of this start, where it is one of those that it shows.
+    kept: Option<Value>,
 }
 
 impl Run {
@@ -111,6 +116,8 @@ impl Natural {
             shown: task.is_shown().then(|| {
                 json!({ "initial_synapses": columns(initial), "learned_synapses": columns(&learned.synapses) })
             }),
+            kept: (task.variant == ONE_BY_ONE.0 && task.start < ONE_BY_ONE.1)
+                .then(|| json!({ "start": task.start, "learned_synapses": rounded(&learned.synapses) })),
         })
     }
 
@@ -163,8 +170,15 @@ impl Natural {
             "test_contexts": images.split.test_indices,
             "covariances": images.contexts.covariances().iter().take(2).map(columns).collect::<Vec<_>>(),
             "shown": starts.shown(|run| run.shown.as_ref()),
+            "starts": starts.finished().filter_map(|run| run.kept.as_ref()).collect::<Vec<_>>(),
         }))
     }
+}
+
+/// Columns with three decimals, which is finer than colours show.
+fn rounded(synapses: &Matrix) -> Vec<Vec<f64>> {
+    let round = |column: Vec<f64>| column.into_iter().map(|x| (1000.0 * x).round() / 1000.0).collect();
+    columns(synapses).into_iter().map(round).collect()
 }
 
 /// How many starts found an optimum, how good it is, and the best of them; `None` where none was looked for.

@@ -54,13 +54,11 @@ impl Origins {
     pub fn words(&self) -> String {
         let mut different: Vec<&str> = self.0.values().map(|origin| origin.words.as_str()).collect();
         different.dedup();
-        match different[..] {
-            [only] => only.to_owned(),
-            _ => {
-                let named = |(name, origin): (&String, &Origin)| format!("{name}: {}", origin.words);
-                self.0.iter().map(named).collect::<Vec<_>>().join("; ")
-            }
+        if let [only] = different[..] {
+            return only.to_owned();
         }
+        let named = |(name, origin): (&String, &Origin)| format!("{name}: {}", origin.words);
+        self.0.iter().map(named).collect::<Vec<_>>().join("; ")
     }
 
     /// The kind of each variant's contexts.

@@ -117,7 +117,7 @@ fn rank_error(ascending: &[f64]) -> Option<f64> {
     let (middle, reach) = (0.5 * (ascending.len() as f64 - 1.0), 0.5 * (ascending.len() as f64).sqrt());
     let at = |rank: f64| ascending.get(rank.max(0.0) as usize).copied();
     let [low, high] = [at((middle - reach).round())?, at((middle + reach).round())?];
-    (ascending.len() > 3 && high.is_finite()).then(|| 0.5 * (high - low))
+    (ascending.len() > 3 && high.is_finite()).then_some(0.5 * (high - low))
 }
 
 /// The median of ascending values; NaN when there is none.

@@ -4,13 +4,13 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::axes::{Axis, Plot};
-use super::canvas::{Canvas, Frame, Paint};
+use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::marks::{Corner, Entry};
 use super::style::{Role, Style};
 use crate::experiment::{Figure, Statistic};
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [680.0, 270.0];
+const SIZE: [f64; 2] = [WIDTH, 270.0];
 
 #[derive(Deserialize)]
 struct Series {
@@ -42,7 +42,7 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let variants = findings.variants(Figure::Ablation).into_iter().zip(roles);
     let variants = variants.map(read).collect::<Result<Vec<_>>>()?;
     let whole = Frame::new(0.0, 0.0, SIZE[0], SIZE[1]);
-    let (a, b) = (Frame { width: 380.0, ..whole }, whole.inset([400.0, 0.0, 0.0, 0.0]));
+    let (a, b) = (Frame { width: 400.0, ..whole }, whole.inset([420.0, 0.0, 0.0, 0.0]));
     canvas.panel("A", a, |canvas, frame| after_switch(canvas, frame, &variants));
     canvas.panel("B", b, |canvas, frame| means(canvas, frame, &variants));
     Ok(canvas)

@@ -3,14 +3,14 @@
 use anyhow::Result;
 
 use super::axes::{Axis, Plot};
-use super::canvas::{Canvas, Frame, Paint};
+use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::marks::{Corner, Entry};
 use super::pair::{PairSeries, directions, five_contexts, learning_curves, nothing};
 use super::style::{Role, Style};
 use crate::experiment::Figure;
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [680.0, 430.0];
+const SIZE: [f64; 2] = [WIDTH, 430.0];
 
 /// A–D.
 pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {

@@ -6,7 +6,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::lettering::runs;
+use super::obstacles::Obstacle;
 use super::style::{Role, Style};
+
+/// The width of every figure in units of a 96th of an inch: 7.5 inches, so that lettering has one size everywhere.
+pub const WIDTH: f64 = 720.0;
 
 /// A place on a canvas, from its top left corner.
 pub type Point = (f64, f64);
@@ -88,6 +92,11 @@ impl Paint {
         Self::stroke(style.colour(role), style.line()).dashed(style.dash(role))
     }
 
+    /// The bar of a role in a histogram, with its edge.
+    pub fn bar(style: Style, role: Role) -> Self {
+        Self::fill(style.colour(role)).opacity(style.filled(role)).edged(style.colour(role), 0.8)
+    }
+
     pub fn dashed(self, dash: Option<&'static str>) -> Self {
         Self { dash, ..self }
     }
@@ -114,7 +123,9 @@ impl Paint {
             let _ = write!(text, " stroke-dasharray=\"{dash}\"");
         }
         if self.opacity < 1.0 {
-            let _ = write!(text, " opacity=\"{}\"", self.opacity);
+            // An edge is drawn in full, whatever lies within it.
+            let name = if self.stroke.is_some() && self.fill.is_some() { "fill-opacity" } else { "opacity" };
+            let _ = write!(text, " {name}=\"{}\"", self.opacity);
         }
         text
     }
@@ -167,21 +178,40 @@ pub struct Canvas {
     width: f64,
     height: f64,
     body: String,
+    /// How many series are being drawn, one within the other.
+    series: usize,
+    /// Where series lie.
+    obstacles: Vec<Obstacle>,
 }
 
 impl Canvas {
     pub fn new(width: f64, height: f64, style: Style) -> Self {
-        Self { style, width, height, body: String::new() }
+        Self { style, width, height, body: String::new(), series: 0, obstacles: Vec::new() }
     }
 
-    /// Draws a named part: a panel, or a series within it.
+    /// Draws a named part: a panel, a series within it, or its legend.
     pub fn part(&mut self, kind: &str, name: &str, draw: impl FnOnce(&mut Self)) {
+        let series = usize::from(kind == "series");
         let _ = writeln!(self.body, "<g data-{kind}=\"{}\">", escape(name));
+        self.series += series;
         draw(self);
+        self.series -= series;
         self.body.push_str("</g>\n");
     }
 
+    /// How many lines and areas of series lie in a frame.
+    pub fn hidden_by(&self, frame: Frame) -> usize {
+        self.obstacles.iter().filter(|obstacle| obstacle.touches(frame)).count()
+    }
+
+    fn remember(&mut self, obstacle: impl FnOnce() -> Obstacle) {
+        if self.series > 0 {
+            self.obstacles.push(obstacle());
+        }
+    }
+
     pub fn rectangle(&mut self, frame: Frame, paint: &Paint) {
+        self.remember(|| Obstacle::frame(frame));
         let Frame { x, y, width, height } = frame;
         let (x, y, width, height) = (short(x), short(y), short(width), short(height));
         let _ = writeln!(
@@ -204,6 +234,7 @@ impl Canvas {
     }
 
     pub fn circle(&mut self, (x, y): Point, radius: f64, paint: &Paint) {
+        self.remember(|| Obstacle::frame(Frame::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius)));
         let (x, y, radius) = (short(x), short(y), short(radius));
         let _ = writeln!(self.body, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" {}/>", paint.attributes());
     }
@@ -211,6 +242,7 @@ impl Canvas {
     /// A line through points; nothing when there is none.
     pub fn line(&mut self, points: &[Point], paint: &Paint) {
         if points.len() > 1 {
+            self.remember(|| Obstacle::Line(points.to_vec()));
             self.path(&path(points), paint);
         }
     }
@@ -218,6 +250,7 @@ impl Canvas {
     /// A closed shape.
     pub fn polygon(&mut self, points: &[Point], paint: &Paint) {
         if points.len() > 2 {
+            self.remember(|| Obstacle::Area(points.to_vec()));
             self.path(&(path(points) + "Z"), paint);
         }
     }
@@ -246,12 +279,16 @@ impl Canvas {
     }
 
     /// The whole picture, with its title and what it shows for those who cannot see it.
+    ///
+    /// A drawing that is narrower than others stands in the middle of their width.
     pub fn svg(&self, title: &str, shows: &str) -> String {
-        let (width, height) = (short(self.width), short(self.height));
+        let (left, height) = (0.5 * (self.width - WIDTH).min(0.0), short(self.height));
+        let (left, width) = (short(left), short(self.width.max(WIDTH)));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" role=\"img\" \
-             aria-label=\"{}\">\n<title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n",
+             viewBox=\"{left} 0 {width} {height}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" role=\"img\" \
+             aria-label=\"{}\">\n<title>{}</title>\n\
+             <rect x=\"{left}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n",
             escape(shows),
             escape(title),
             self.body

@@ -20,7 +20,7 @@ pub fn circuit(canvas: &mut Canvas, frame: Frame) {
     }
     let style = canvas.style;
     let groups =
-        [("s", stimuli, Role::Training), ("r", neurons, Role::Other), ("n", interneurons, Role::Unit)];
+        [("s", stimuli, Role::Occurring), ("r", neurons, Role::Other), ("n", interneurons, Role::Unit)];
     for (symbol, places, role) in groups {
         for (i, place) in places.into_iter().enumerate() {
             canvas.circle(place, RADIUS, &Paint::fill("#ffffff"));

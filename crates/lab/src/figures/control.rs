@@ -4,15 +4,14 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::axes::{Axis, Plot, heading};
-use super::canvas::{Canvas, Frame, Paint};
-use super::filters::{filters, largest, near_square, sparkline, zero_line};
+use super::canvas::{Canvas, Frame, Paint, WIDTH};
+use super::filters::{colour_bar, filters_within, largest, near_square, sparkline, zero_line};
 use super::frequency::by_frequency;
 use super::known;
 use super::style::{Role, Style};
 use crate::experiment::Figure;
 use crate::findings::Findings;
 
-const WIDTH: f64 = 720.0;
 const ROW: f64 = 240.0;
 
 #[derive(Deserialize)]
@@ -32,39 +31,53 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     for (row, (variant, letters)) in variants.iter().zip(letters.chunks(3)).enumerate() {
         let series: Series = findings.series(Figure::Control, variant)?;
         let line = Frame::new(0.0, ROW * row as f64, WIDTH, ROW);
-        let [columns, rows] = [series.patch[1], series.patch[0]];
-        for (i, (name, synapses)) in
-            [("natural", &series.natural_synapses), ("control", &series.control_synapses)]
-                .into_iter()
-                .enumerate()
-        {
-            let frame = Frame { x: 240.0 * i as f64, width: 232.0, ..line };
+        let kinds = [("natural", &series.natural_synapses), ("control", &series.control_synapses)];
+        // One range for both, so that they can be compared.
+        let limit = largest(kinds.iter().filter_map(|(_, synapses)| synapses.as_ref()).flatten());
+        for (i, (name, synapses)) in kinds.into_iter().enumerate() {
+            let frame = Frame { x: 226.0 * i as f64, width: [222.0, 262.0][i], ..line };
             canvas.panel(letters[i], frame, |canvas, frame| {
-                heading(canvas, frame, &format!("*W*_T, {name}, {columns} × {rows}"));
-                let synapses = synapses.as_deref().unwrap_or(&[]);
-                show(canvas, frame.inset([16.0, 26.0, 12.0, 8.0]), synapses, series.patch);
+                heading(canvas, Frame { width: 222.0, ..frame }, &title(variant, name, series.patch));
+                let synapses = by_frequency(synapses.as_deref().unwrap_or(&[]), series.patch);
+                let inside = Frame { width: 198.0, ..frame }.inset([16.0, 26.0, -16.0, 8.0]);
+                let filled = show(canvas, inside, (&synapses, limit), series.patch);
+                if i == 1 && series.patch[0] > 1 {
+                    let bar = Frame::new(filled.right() + 10.0, filled.y, 8.0, filled.height);
+                    colour_bar(canvas, bar, limit);
+                }
             });
         }
-        let frame = line.inset([480.0, 0.0, 0.0, 0.0]);
+        let frame = line.inset([494.0, 0.0, 0.0, 0.0]);
         canvas.panel(letters[2], frame, |canvas, frame| errors(canvas, frame, &series));
     }
     Ok(canvas)
 }
 
-/// Synapses as filters, or as curves where patches are rows.
-fn show(canvas: &mut Canvas, frame: Frame, synapses: &[Vec<f64>], patch: [usize; 2]) {
-    let ordered = by_frequency(synapses, patch);
+/// What is over synapses; a reading other than the authors' is named.
+fn title(variant: &str, kind: &str, [rows, columns]: [usize; 2]) -> String {
+    let reading = variant.split('-').next().filter(|&reading| reading != "authors");
+    let reading = reading.map(|reading| format!(", {reading}")).unwrap_or_default();
+    format!("*W*_T, {kind}, {columns} × {rows}{reading}")
+}
+
+/// Synapses as filters, or as curves where patches are rows; gives the room that they fill.
+fn show(
+    canvas: &mut Canvas,
+    frame: Frame,
+    (synapses, limit): (&[Vec<f64>], f64),
+    patch: [usize; 2],
+) -> Frame {
     if patch[0] > 1 {
-        return filters(canvas, frame, &ordered, patch);
+        return filters_within(canvas, frame, (synapses, limit), patch);
     }
-    let limit = 1.1 * largest(&ordered);
-    let across = near_square(ordered.len(), 0.8 * frame.width / frame.height);
-    for (i, synapse) in ordered.iter().enumerate() {
-        let cell = frame.cell([across, ordered.len().div_ceil(across)], [i % across, i / across], 8.0);
+    let across = near_square(synapses.len(), 0.8 * frame.width / frame.height);
+    for (i, synapse) in synapses.iter().enumerate() {
+        let cell = frame.cell([across, synapses.len().div_ceil(across)], [i % across, i / across], 8.0);
         zero_line(canvas, cell);
         let paint = Paint::stroke(canvas.style.colour(Role::Learned), 1.2);
-        sparkline(canvas, cell, synapse, limit, &paint);
+        sparkline(canvas, cell, synapse, 1.1 * limit, &paint);
     }
+    frame
 }
 
 /// The training error of every start, natural and control.

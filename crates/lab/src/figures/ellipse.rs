@@ -26,8 +26,13 @@ impl Plane {
     }
 
     pub fn at(&self, (x, y): Point) -> Point {
-        let (scale, centre) = (0.5 * self.frame.width / self.reach, self.frame.centre());
+        let (scale, centre) = (self.unit(), self.frame.centre());
         (centre.0 + scale * x, centre.1 - scale * y)
+    }
+
+    /// How long a length of 1 is drawn.
+    fn unit(&self) -> f64 {
+        0.5 * self.frame.width / self.reach
     }
 
     /// The ellipse one standard deviation from the middle.
@@ -61,6 +66,6 @@ impl Plane {
     }
 
     pub fn circle(&self, canvas: &mut Canvas, radius: f64, paint: &Paint) {
-        canvas.circle(self.at((0.0, 0.0)), 0.5 * self.frame.width * radius / self.reach, paint);
+        canvas.circle(self.at((0.0, 0.0)), radius * self.unit(), paint);
     }
 }

@@ -30,15 +30,40 @@ pub fn patch(pixels: &[f64], [rows, columns]: [usize; 2]) -> Vec<Vec<f64>> {
     (0..columns).map(|j| (0..rows).map(|i| pixel(i, j)).collect()).collect()
 }
 
-/// Synapses as filters of pixels, side by side, each with its own range of colours.
+/// What a bar of colours takes at the right of filters, with its numbers.
+const BAR: f64 = 44.0;
+
+/// Synapses as filters of pixels, side by side, with one range of colours and a bar that explains it.
 pub fn filters(canvas: &mut Canvas, frame: Frame, synapses: &[Vec<f64>], shape: [usize; 2]) {
-    let per_row = near_square(synapses.len(), frame.width / frame.height);
-    let rows = synapses.len().div_ceil(per_row.max(1));
-    for (i, pixels) in synapses.iter().enumerate() {
-        let cell = frame.cell([per_row, rows], [i % per_row, i / per_row], 4.0).square();
-        image(canvas, cell, &patch(pixels, shape), largest([pixels]));
-    }
+    let limit = largest(synapses);
+    let filled = filters_within(canvas, frame.inset([0.0, 0.0, BAR, 0.0]), (synapses, limit), shape);
+    colour_bar(canvas, Frame::new(filled.right() + 10.0, filled.y, 8.0, filled.height), limit);
 }
+
+/// The same without the bar, with colours from −`limit` to `limit`; gives the room that the filters fill.
+pub fn filters_within(
+    canvas: &mut Canvas,
+    frame: Frame,
+    (synapses, limit): (&[Vec<f64>], f64),
+    shape: [usize; 2],
+) -> Frame {
+    let per_row = near_square(synapses.len(), frame.width / frame.height);
+    let rows = synapses.len().div_ceil(per_row.max(1)).max(1);
+    let mut filled = Frame { width: 0.0, height: 0.0, ..frame };
+    let side = frame.cell([per_row, rows], [0, 0], GAP);
+    let side = side.width.min(side.height);
+    for (i, pixels) in synapses.iter().enumerate() {
+        let [column, row] = [i % per_row, i / per_row].map(|at| at as f64 * (side + GAP));
+        let cell = Frame::new(frame.x + column, frame.y + row, side, side);
+        image(canvas, cell, &patch(pixels, shape), limit);
+        filled.width = filled.width.max(cell.right() - frame.x);
+        filled.height = filled.height.max(cell.bottom() - frame.y);
+    }
+    filled
+}
+
+/// The gap between two filters.
+const GAP: f64 = 4.0;
 
 /// The number of columns of a grid of so many cells whose sides are in about this proportion, with few cells empty.
 #[allow(clippy::cast_sign_loss)] // Roots are not negative.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::axes::{Axis, Plot, SMALL, heading};
-use super::canvas::{Canvas, Frame, Paint, Text};
+use super::canvas::{Canvas, Frame, Paint, Text, WIDTH};
 use super::filters::{filters, largest, near_square, sparkline, zero_line};
 use super::frequency::by_frequency;
 use super::marks::{Corner, Entry};
@@ -12,7 +12,6 @@ use super::style::{Role, Style};
 use crate::experiment::{Figure, Statistic};
 use crate::findings::Findings;
 
-const WIDTH: f64 = 720.0;
 const ERRORS: f64 = 235.0;
 
 #[derive(Deserialize)]
@@ -46,8 +45,13 @@ impl Sweep {
         Ok(Some(Self { numbers, series }))
     }
 
+    /// Rows and columns of a patch.
+    pub fn patch(&self) -> [usize; 2] {
+        self.series.patch
+    }
+
     /// Each number of interneurons with the synapses that were learned.
-    fn learned(&self) -> impl Iterator<Item = (usize, &Vec<Vec<f64>>)> {
+    pub fn learned(&self) -> impl Iterator<Item = (usize, &Vec<Vec<f64>>)> {
         let synapses = self.numbers.k.iter().zip(&self.series.synapses);
         synapses.filter_map(|(&k, synapses)| Some((k, synapses.as_ref()?)))
     }
@@ -97,7 +101,7 @@ pub fn error_against_interneurons(canvas: &mut Canvas, panel: Frame, sweep: &Swe
     plot.draw(canvas);
     let mut entries = Vec::new();
     for (name, role, errors) in
-        [("training", Role::Training, &numbers.train), ("test", Role::Learned, &numbers.test)]
+        [("training", Role::Seen, &numbers.train), ("test", Role::Learned, &numbers.test)]
     {
         let with = numbers.k.iter().zip(errors).filter(|&(&k, _)| k > 0);
         canvas.part("series", name, |canvas| {
@@ -114,7 +118,8 @@ pub fn error_against_interneurons(canvas: &mut Canvas, panel: Frame, sweep: &Swe
     }
     let without = numbers.k.iter().position(|&k| k == 0).and_then(|at| numbers.train[at].mean);
     if let Some(error) = without {
-        let paint = Paint::stroke(canvas.style.colour(Role::Truth), 1.0).dashed(Some("4 3"));
+        // Red, as the paper says; dashes tell it from the test error.
+        let paint = Paint::stroke(canvas.style.colour(Role::Learned), 1.2).dashed(Some("4 3"));
         canvas.part("series", "K = 0", |canvas| plot.level(canvas, error, &paint));
         entries.push(Entry::line(paint, "K = 0"));
     }
@@ -146,7 +151,7 @@ fn most(canvas: &mut Canvas, panel: Frame, sweep: &Sweep) {
     let Some((k, synapses)) = sweep.learned().last() else { return };
     let patch = sweep.series.patch;
     heading(canvas, panel, &format!("{} pixels, K = {k}", size(patch)));
-    let inside = panel.inset([16.0, 24.0, 16.0, 8.0]);
+    let inside = panel.inset([16.0, 24.0, 6.0, 8.0]);
     let ordered = by_frequency(synapses, patch);
     if patch[0] > 1 {
         return filters(canvas, inside, &ordered, patch);

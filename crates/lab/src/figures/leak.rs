@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::axes::{Axis, Plot};
-use super::canvas::{Canvas, Frame, Paint};
+use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::known;
 use super::lettering::number;
 use super::marks::{Corner, Entry};
@@ -12,7 +12,7 @@ use super::style::{Role, Style};
 use crate::experiment::Figure;
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [420.0, 280.0];
+const SIZE: [f64; 2] = [WIDTH, 280.0];
 
 #[derive(Deserialize)]
 struct Series {

@@ -59,32 +59,49 @@ impl Plot {
 
     /// The bars of a histogram.
     pub fn histogram(&self, canvas: &mut Canvas, bins: &[Bin], role: Role) {
-        let colour = canvas.style.colour(role);
+        let paint = Paint::bar(canvas.style, role);
         for bin in bins.iter().filter(|bin| bin.share > 0.0) {
             let ((left, top), (right, bottom)) = (self.at(bin.from, bin.share), self.at(bin.to, 0.0));
-            let frame = Frame::new(left, top, right - left, bottom - top);
-            canvas.rectangle(frame, &Paint::fill(colour).opacity(0.45));
-            canvas.rectangle(frame, &Paint::stroke(colour, 0.8));
+            canvas.rectangle(Frame::new(left, top, right - left, bottom - top), &paint);
         }
     }
 
-    /// Lines or dots and what they stand for.
+    /// Lines, dots or areas and what they stand for: in this corner where nothing lies there, or else where there is room.
     pub fn legend(&self, canvas: &mut Canvas, corner: Corner, entries: &[Entry]) {
         let widest = entries.iter().map(|entry| width(&entry.label, SMALL)).fold(0.0, f64::max);
-        let [box_width, box_height] = [widest + 30.0, 14.0 * entries.len() as f64 + 4.0];
-        let x = match corner {
-            Corner::TopLeft | Corner::BottomLeft => self.frame.x + 4.0,
-            Corner::TopRight => self.frame.right() - box_width - 2.0,
+        let size = [widest + 30.0, 14.0 * entries.len() as f64 + 4.0];
+        let place = self.free_place(canvas, corner, size);
+        canvas.part("legend", "", |canvas| {
+            canvas.rectangle(place, &Paint::fill("#ffffff").opacity(0.8));
+            for (i, entry) in entries.iter().enumerate() {
+                entry.draw(canvas, (place.x + 3.0, place.y + 10.0 + 14.0 * i as f64));
+            }
+        });
+    }
+
+    /// Where a box of this size hides least, as near as possible to a corner.
+    fn free_place(&self, canvas: &Canvas, corner: Corner, [width, height]: [f64; 2]) -> Frame {
+        const STEPS: usize = 12;
+        let room = self.frame.inset([4.0, 1.0, 2.0 + width, 3.0 + height]);
+        let at = |across: f64, down: f64| {
+            Frame::new(
+                room.x + across * room.width.max(0.0),
+                room.y + down * room.height.max(0.0),
+                width,
+                height,
+            )
         };
-        let y = match corner {
-            Corner::TopLeft | Corner::TopRight => self.frame.y + 1.0,
-            Corner::BottomLeft => self.frame.bottom() - box_height - 3.0,
-        };
-        canvas.rectangle(Frame::new(x, y, box_width, box_height), &Paint::fill("#ffffff").opacity(0.8));
-        for (i, entry) in entries.iter().enumerate() {
-            let middle = y + 10.0 + 14.0 * i as f64;
-            entry.draw(canvas, (x + 3.0, middle));
-        }
+        let steps = || (0..=STEPS).map(|step| step as f64 / STEPS as f64);
+        let (from_left, from_top) = corner.place();
+        let mut places: Vec<(f64, f64)> = steps().flat_map(|x| steps().map(move |y| (x, y))).collect();
+        places.sort_by(|a, b| {
+            let far = |place: &(f64, f64)| (place.0 - from_left).abs() + (place.1 - from_top).abs();
+            far(a).total_cmp(&far(b))
+        });
+        let frames = places.into_iter().map(|(across, down)| at(across, down));
+        // With some air around it, because lines have a width.
+        let hidden = |frame: &Frame| canvas.hidden_by(frame.inset([-3.0; 4]));
+        frames.min_by_key(hidden).unwrap_or(self.frame)
     }
 }
 
@@ -96,20 +113,42 @@ pub enum Corner {
     BottomLeft,
 }
 
+impl Corner {
+    /// How far it is from the left and from the top, from 0 to 1.
+    fn place(self) -> (f64, f64) {
+        match self {
+            Self::TopLeft => (0.0, 0.0),
+            Self::TopRight => (1.0, 0.0),
+            Self::BottomLeft => (0.0, 1.0),
+        }
+    }
+}
+
+/// What a line of a legend shows.
+enum Sample {
+    Line,
+    Dot,
+    Area,
+}
+
 /// A line of a legend.
 pub struct Entry {
     paint: Paint,
     label: String,
-    dot: bool,
+    sample: Sample,
 }
 
 impl Entry {
     pub fn line(paint: Paint, label: &str) -> Self {
-        Self { paint, label: label.to_owned(), dot: false }
+        Self { paint, label: label.to_owned(), sample: Sample::Line }
     }
 
     pub fn dot(paint: Paint, label: &str) -> Self {
-        Self { paint, label: label.to_owned(), dot: true }
+        Self { paint, label: label.to_owned(), sample: Sample::Dot }
+    }
+
+    pub fn area(paint: Paint, label: &str) -> Self {
+        Self { paint, label: label.to_owned(), sample: Sample::Area }
     }
 
     /// How much room it takes beside others.
@@ -119,11 +158,34 @@ impl Entry {
 
     /// Draws the sample and its name, from the left end at half height.
     pub fn draw(&self, canvas: &mut Canvas, (x, y): Point) {
-        if self.dot {
-            canvas.circle((x + 10.0, y), 3.0, &self.paint);
-        } else {
-            canvas.line(&[(x, y), (x + 20.0, y)], &self.paint);
+        match self.sample {
+            Sample::Line => canvas.line(&[(x, y), (x + 20.0, y)], &self.paint),
+            Sample::Dot => canvas.circle((x + 10.0, y), 3.0, &self.paint),
+            Sample::Area => canvas.rectangle(Frame::new(x + 5.0, y - 4.5, 14.0, 9.0), &self.paint),
         }
         canvas.text((x + 24.0, y + 3.6), &Text::new(self.label.clone(), SMALL));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::Style;
+    use crate::figures::axes::Axis;
+
+    #[test]
+    fn a_legend_makes_way_for_a_curve() {
+        let mut canvas = Canvas::new(300.0, 200.0, Style::Light);
+        let axis = || Axis::linear([0.0, 1.0], "");
+        let plot = Plot::within(Frame::new(0.0, 0.0, 300.0, 200.0), axis(), axis());
+        let size = [60.0, 32.0];
+        let wanted = plot.free_place(&canvas, Corner::BottomLeft, size);
+        let corner = plot.frame.bottom() - wanted.bottom() + wanted.x - plot.frame.x;
+        assert!(corner < 10.0, "an empty plot has the legend where it is asked to be");
+        let paint = Paint::line(canvas.style, Role::Learned);
+        canvas.part("series", "", |canvas| plot.curve(canvas, &[(0.0, Some(0.1)), (1.0, Some(0.1))], &paint));
+        let found = plot.free_place(&canvas, Corner::BottomLeft, size);
+        assert_eq!((canvas.hidden_by(wanted), canvas.hidden_by(found)), (1, 0));
+        assert_eq!(found.x, wanted.x, "no further than it must");
     }
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::axes::{MEDIUM, SMALL, heading};
-use super::canvas::{Canvas, Frame, Paint, Text};
+use super::canvas::{Canvas, Frame, Paint, Text, WIDTH};
 use super::filters::{colour_bar, image, largest, near_square, sparkline, zero_line};
 use super::marks::Entry;
 use super::pair::nothing;
@@ -12,7 +12,7 @@ use super::style::{Role, Style};
 use crate::experiment::Figure;
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [720.0, 300.0];
+const SIZE: [f64; 2] = [WIDTH, 300.0];
 
 #[derive(Deserialize)]
 struct Series {

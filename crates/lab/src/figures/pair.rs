@@ -103,9 +103,11 @@ pub fn five_contexts(canvas: &mut Canvas, panel: Frame, five: &FiveContexts) {
 pub fn legend_above(canvas: &mut Canvas, frame: Frame, entries: Vec<Entry>) {
     let room = entries.iter().map(Entry::room).fold(62.0, f64::max);
     let left = frame.right() - room * entries.len() as f64;
-    for (i, entry) in entries.into_iter().enumerate() {
-        entry.draw(canvas, (left + room * i as f64, frame.y - 8.0));
-    }
+    canvas.part("legend", "", |canvas| {
+        for (i, entry) in entries.into_iter().enumerate() {
+            entry.draw(canvas, (left + room * i as f64, frame.y - 8.0));
+        }
+    });
 }
 
 /// The axes that the columns of W₀, W_T and V span.

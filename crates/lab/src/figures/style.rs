@@ -12,23 +12,34 @@ pub enum Style {
     Print,
 }
 
-/// What a line or a point stands for. A role has the same colour in every picture.
+/// What a line or a point stands for. A role has the same colour in every picture; the colours that the paper names are
+/// the paper's, so some roles share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Synapses W₀ before learning, and what they lead to.
+    /// Synapses W₀ before learning, and what they lead to: blue.
     Initial,
-    /// Synapses W_T after learning, and what they lead to.
+    /// Synapses W_T after learning, and what they lead to: red.
     Learned,
     /// What is known beforehand: V, cosines.
     Truth,
-    /// The covariance of a context.
+    /// The covariance of a context: orange.
     Context,
-    /// The unit circle; gains held fixed.
+    /// The unit circle; gains held fixed; the eigenvectors of contexts: green.
     Unit,
-    /// Errors on training contexts.
+    /// A fourth series beside others: purple.
     Training,
     /// A third reading beside others.
     Other,
+    /// Contexts that were learned from, where those kept back are red: blue.
+    Seen,
+    /// Synapses W₀ where blue and red are taken (Fig. 4): purple.
+    Random,
+    /// Synapses W_T as a basis (Fig. 4 F): blue.
+    Basis,
+    /// What gains can whiten (Fig. 2): blue.
+    Reachable,
+    /// Stimuli and the contexts that occur (Figs. 1 and 2): purple.
+    Occurring,
 }
 
 impl Style {
@@ -85,21 +96,18 @@ impl Style {
 
     /// The colour of a role.
     pub fn colour(self, role: Role) -> &'static str {
-        match (self, role) {
-            (Self::Light, Role::Initial) => "#0072b2",
-            (Self::Light, Role::Learned) => "#d55e00",
-            (Self::Light, Role::Truth) => "#222222",
-            (Self::Light, Role::Context) => "#e69f00",
-            (Self::Light, Role::Unit) => "#009e73",
-            (Self::Light, Role::Training) => "#b0568a",
-            (Self::Light, Role::Other) => "#56b4e9",
-            (Self::Print, Role::Initial) => "#00557f",
-            (Self::Print, Role::Learned) => "#a34700",
-            (Self::Print, Role::Truth) => "#000000",
-            (Self::Print, Role::Context) => "#b37b00",
-            (Self::Print, Role::Unit) => "#00694c",
-            (Self::Print, Role::Training) => "#7d3a61",
-            (Self::Print, Role::Other) => "#2b7fb0",
+        let [light, print] = match role {
+            Role::Initial | Role::Seen | Role::Basis | Role::Reachable => ["#0072b2", "#00557f"],
+            Role::Learned => ["#d55e00", "#a34700"],
+            Role::Truth => ["#222222", "#000000"],
+            Role::Context => ["#e69f00", "#b37b00"],
+            Role::Unit => ["#009e73", "#00694c"],
+            Role::Training | Role::Random | Role::Occurring => ["#b0568a", "#7d3a61"],
+            Role::Other => ["#56b4e9", "#2b7fb0"],
+        };
+        match self {
+            Self::Light => light,
+            Self::Print => print,
         }
     }
 
@@ -108,11 +116,20 @@ impl Style {
         match (self, role) {
             (_, Role::Truth) => Some("4 3"),
             (Self::Light, _) | (Self::Print, Role::Learned) => None,
-            (Self::Print, Role::Initial) => Some("6 2"),
-            (Self::Print, Role::Context) => Some("1.5 1.5"),
+            (Self::Print, Role::Initial | Role::Random | Role::Reachable) => Some("6 2"),
+            (Self::Print, Role::Context | Role::Occurring) => Some("1.5 1.5"),
             (Self::Print, Role::Unit) => Some("5 2 1 2"),
-            (Self::Print, Role::Training) => Some("3 2"),
+            (Self::Print, Role::Training | Role::Seen | Role::Basis) => Some("3 2"),
             (Self::Print, Role::Other) => Some("7 2 1 2 1 2"),
+        }
+    }
+
+    /// How strongly the bars of a role are filled: in print so that they are told apart without colour.
+    pub fn filled(self, role: Role) -> f64 {
+        match (self, role) {
+            (Self::Print, Role::Basis) => 0.9,
+            (Self::Print, Role::Random) => 0.08,
+            _ => 0.45,
         }
     }
 

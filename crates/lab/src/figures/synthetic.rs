@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::axes::{Axis, Plot};
-use super::canvas::{Canvas, Frame, Paint};
+use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::ellipse::{Plane, principal_axes};
 use super::known;
 use super::marks::{Corner, Entry};
@@ -12,7 +12,7 @@ use super::style::{Role, Style};
 use crate::experiment::Figure;
 use crate::findings::Findings;
 
-const SIZE: [f64; 2] = [680.0, 440.0];
+const SIZE: [f64; 2] = [WIDTH, 440.0];
 
 /// Fig. 3 A–E.
 pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
@@ -33,14 +33,14 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     canvas.panel("B", top.inset([230.0, 0.0, 0.0, 0.0]), |canvas, frame| {
         learning_curves(canvas, frame, &curve);
     });
-    canvas.panel("C", Frame { width: 300.0, ..below }, |canvas, frame| {
+    canvas.panel("C", Frame { width: 320.0, ..below }, |canvas, frame| {
         shown(canvas, frame, &|canvas, frame, shown| five_contexts(canvas, frame, &shown.five_contexts));
     });
-    let d = Frame { x: 305.0, width: 155.0, ..below };
+    let d = Frame { x: 326.0, width: 160.0, ..below };
     canvas.panel("D", d, |canvas, frame| shown(canvas, frame, &directions));
     let alignment = series("authors-alignment")?;
     let text = if findings.variants(Figure::Synthetic).contains(&"text") { series("text")? } else { None };
-    canvas.panel("E", below.inset([470.0, 0.0, 0.0, 0.0]), |canvas, frame| {
+    canvas.panel("E", below.inset([496.0, 0.0, 0.0, 0.0]), |canvas, frame| {
         distances(canvas, frame, alignment.as_ref().unwrap_or(&authors), text.as_ref());
     });
     Ok(canvas)
@@ -77,7 +77,7 @@ fn distances(canvas: &mut Canvas, panel: Frame, series: &PairSeries, text: Optio
     let plot = Plot::within(
         panel,
         Axis::log_around(all, "‖*Ŵ* − *V*‖_F").widened(),
-        Axis::linear([0.0, 1.35], "density").bare(),
+        Axis::linear([0.0, 1.5], "density").bare(),
     );
     plot.draw(canvas);
     let mut entries = Vec::new();
@@ -85,5 +85,5 @@ fn distances(canvas: &mut Canvas, panel: Frame, series: &PairSeries, text: Optio
         canvas.part("series", name, |canvas| plot.distribution(canvas, &values, 1.0, role));
         entries.push(Entry::line(Paint::line(canvas.style, role), name));
     }
-    plot.legend(canvas, Corner::TopLeft, &entries);
+    plot.legend(canvas, Corner::TopRight, &entries);
 }

@@ -5,24 +5,28 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::explore::{Explorers, SCRIPT};
+use super::policy::policy;
 use super::summary::summary;
 use super::table::table;
-use crate::experiment::Figure;
 use crate::figures::{Picture, Style, escape};
 use crate::findings::{Findings, short};
 use crate::references::{Reference, References};
 
+const STYLE: &str = include_str!("page.css");
 const TITLE: &str = "Adaptive whitening with fast gain modulation and slow synaptic plasticity, rerun";
 
 /// The whole page.
 pub fn page(findings: &Findings, references: &References, pictures: &[Picture]) -> Result<String> {
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{TITLE}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
-        include_str!("page.css")
+         <title>{TITLE}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        policy(STYLE, SCRIPT)
     );
+    let explorers = Explorers::of(findings)?;
     html.push_str(&header(findings, references)?);
     let _ = write!(
         html,
@@ -34,10 +38,11 @@ pub fn page(findings: &Findings, references: &References, pictures: &[Picture]) 
         let picture =
             pictures.iter().find(|picture| picture.figure == figure && picture.style == Style::Light);
         let picture = picture.with_context(|| format!("there is no picture of {}", figure.name()))?;
-        html.push_str(&section(findings, figure, references.of(figure)?, picture));
+        html.push_str(&section(findings, references.of(figure)?, picture, &explorers.under(figure)));
     }
     html.push_str("</main>\n");
     html.push_str(&footer());
+    html.push_str(&explorers.script());
     html.push_str("</body>\n</html>\n");
     Ok(html)
 }
@@ -86,7 +91,8 @@ fn circumstances(findings: &Findings) -> String {
     html + "</dl>\n"
 }
 
-fn section(findings: &Findings, figure: Figure, reference: &Reference, picture: &Picture) -> String {
+fn section(findings: &Findings, reference: &Reference, picture: &Picture, explorers: &str) -> String {
+    let figure = picture.figure;
     let name = figure.name();
     let mut html = format!(
         "<section id=\"{name}\" aria-labelledby=\"{name}-title\">\n<h2 id=\"{name}-title\">{}</h2>\n\
@@ -100,6 +106,7 @@ fn section(findings: &Findings, figure: Figure, reference: &Reference, picture: 
     }
     let _ =
         writeln!(html, "<p>Contexts: {}.</p>\n</figcaption>\n</figure>", origin(findings.contexts(figure)));
+    html.push_str(explorers);
     html.push_str(&table(findings, figure, reference));
     if !reference.differs.is_empty() {
         html.push_str("<h3>What differs, and why</h3>\n<ul>\n");

@@ -72,6 +72,9 @@ fn rounding(number: f64, digits: i32) -> f64 {
     unit / 12_f64.sqrt()
 }
 
+/// What the cells of a line are called in the style sheet, which sets them differently on narrow screens.
+const CLASSES: [&str; 7] = ["reading", "paper", "authors", "here", "starts", "failed", "verdict"];
+
 /// The table of a figure.
 pub fn table(findings: &Findings, figure: Figure, reference: &Reference) -> String {
     let name = figure.name();
@@ -103,8 +106,8 @@ fn line(html: &mut String, findings: &Findings, figure: Figure, row: &Row) {
     let cells =
         [variant(row), row.paper.as_deref().unwrap_or("–"), &authors, &here, &starts, &failed, &verdict];
     let _ = write!(html, "<tr><th scope=\"row\">{}</th>", prose(&row.what));
-    for cell in cells {
-        let _ = write!(html, "<td>{}</td>", prose(cell));
+    for (class, cell) in CLASSES.into_iter().zip(cells) {
+        let _ = write!(html, "<td class=\"{class}\">{}</td>", prose(cell));
     }
     html.push_str("</tr>\n");
 }

@@ -13,7 +13,7 @@ use crate::bench::{Bench, embedded, leukos, read_json, stderr};
 fn with_starts(figure: &str, variants: &[&str], starts: i64) -> Table {
     let mut spec = embedded(figure);
     if let Some(Toml::Table(all)) = spec.get_mut("variants") {
-        all.retain(|name, _| variants.iter().any(|&variant| name == variant));
+        all.retain(|name, _| variants.contains(&name));
         assert_eq!(all.len(), variants.len(), "{figure} has not all of {variants:?}");
     }
     spec.iter_mut().for_each(|(key, value)| set_starts(key, value, starts));
