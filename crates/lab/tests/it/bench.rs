@@ -130,10 +130,9 @@ pub fn tiny(figure: &str) -> Table {
 
 fn shrink(key: &str, value: &mut Toml) {
     let small = match key {
-        "starts" => Some(2),
+        "starts" | "splits" | "iterations" => Some(2),
         "presentations" => Some(12),
         "horizon" => Some(120),
-        "splits" | "iterations" => Some(2),
         _ => None,
     };
     match (key, value) {
@@ -147,7 +146,7 @@ fn shrink(key: &str, value: &mut Toml) {
             *patch = if row { vec![1.into(), 5.into()] } else { vec![2.into(), 3.into()] };
         }
         ("interneurons", Toml::Table(numbers)) => {
-            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 12].map(Toml::Integer).to_vec()));
+            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 8, 12].map(Toml::Integer).to_vec()));
         }
         ("asymmetry_at", value) => *value = Toml::Array([1, 100, 100_000].map(Toml::Integer).to_vec()),
         (_, Toml::Table(table)) => table.iter_mut().for_each(|(key, value)| shrink(key, value)),

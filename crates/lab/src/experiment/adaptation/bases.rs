@@ -83,7 +83,10 @@ impl Library {
 }
 
 /// Things that one thread makes and others wait for, by split and K.
-struct Shelf<T>(Mutex<BTreeMap<[usize; 2], Arc<Mutex<Option<T>>>>>);
+struct Shelf<T>(Mutex<BTreeMap<[usize; 2], Place<T>>>);
+
+/// Empty until it is made.
+type Place<T> = Arc<Mutex<Option<T>>>;
 
 impl<T> Default for Shelf<T> {
     fn default() -> Self {
