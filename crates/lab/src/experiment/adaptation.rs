@@ -179,14 +179,15 @@ impl Adaptation {
         Ok(Run { floor: Some(floor), adapted })
     }
 
-    /// Whence and whither: the same for all variants of a start.
+    /// Whence and whither: the same for all variants of a start, and another context kept back for each start of a split.
     fn switch<'a>(&self, split: &'a Split, start: usize) -> Switch<'a> {
-        let mut rng = self.draws.start("contexts", start);
-        let from = rng.random_range(0..split.train.len());
+        let splits = self.spec.splits.at(self.scale);
+        let first = self.draws.start("test", start % splits).random_range(0..split.test.len());
+        let from = self.draws.start("contexts", start).random_range(0..split.train.len());
         Switch {
             from: &split.train.covariances()[from],
             test: &split.test,
-            to: rng.random_range(0..split.test.len()),
+            to: (first + start / splits) % split.test.len(),
             stimuli: self.draws.start("stimuli", start),
             horizon: self.spec.horizon.at(self.scale),
         }

@@ -214,10 +214,8 @@ impl Dale {
             "train": each(&|run| run.train),
             "test": each(&|run| run.test),
             "presentation": self.grid(),
-            "error": shown.map(|starts| starts.curve(|run| &run.curve)),
-            "error_quartiles": shown.map(|starts| starts.quartiles(|run| &run.curve)),
-            "asymmetry": shown.map(|starts| starts.curve(|run| &run.asymmetry)),
-            "asymmetry_quartiles": shown.map(|starts| starts.quartiles(|run| &run.asymmetry)),
+            "error": shown.map(|starts| drawn(starts, |run| &run.curve)),
+            "asymmetry": shown.map(|starts| drawn(starts, |run| &run.asymmetry)),
             "synapses": shown.and_then(|starts| starts.shown(|run| run.synapses.as_ref())),
         })
     }
@@ -253,6 +251,12 @@ fn ends(starts: &Starts<Run>, value: &dyn Fn(&Run) -> f64) -> Option<[f64; 2]> {
     values.sort_by(f64::total_cmp);
     let at = |share: usize| values.get(share * values.len().saturating_sub(1) / 4).copied();
     Some([at(1)?, at(3)?]).filter(|ends| ends[1].is_finite())
+}
+
+/// The medians and the quartiles of a curve.
+fn drawn(starts: &Starts<Run>, curve: impl Fn(&Run) -> &[f64]) -> Value {
+    let medians: Vec<_> = starts.curve(&curve).into_iter().map(|at| at.median).collect();
+    json!({ "median": medians, "quartiles": starts.quartiles(curve) })
 }
 
 fn share(held: impl ExactSizeIterator<Item = bool>) -> f64 {

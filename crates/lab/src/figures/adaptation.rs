@@ -162,12 +162,13 @@ fn samples_against_interneurons(canvas: &mut Canvas, panel: Frame, variants: &[V
     mark_n(canvas, &plot, n);
     for (i, variant) in variants.iter().enumerate() {
         canvas.part("series", variant.label, |canvas| {
+            let aside = i as f64 - 2.0;
             if let Some(k) = &variant.series.k {
                 let points: Vec<_> = k.iter().copied().zip(variant.series.samples.iter().copied()).collect();
-                quartile_bars(canvas, &plot, &samples, (&points, variant, i as f64 - 2.0));
+                quartile_bars(canvas, &plot, &samples, (&points, variant, aside));
             } else {
                 let level = variant.series.samples.first().and_then(|quartiles| quartiles[1]);
-                plot.level(canvas, samples.place(level, i as f64 - 2.0), &variant.paint(canvas.style));
+                plot.level(canvas, samples.place(level, aside), &variant.paint(canvas.style));
             }
         });
     }

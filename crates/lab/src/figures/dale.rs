@@ -15,9 +15,6 @@ use crate::findings::Findings;
 const SIZE: [f64; 2] = [720.0, 540.0];
 const LEGEND: f64 = 48.0;
 
-/// The first and the third quartile at each point of a curve; none where too many starts failed.
-type Quartiles = Vec<Option<[f64; 2]>>;
-
 #[derive(Deserialize)]
 struct Series {
     patch: [usize; 2],
@@ -27,10 +24,8 @@ struct Series {
     train: Vec<Spread>,
     test: Vec<Spread>,
     presentation: Vec<f64>,
-    error: Option<Vec<Statistic>>,
-    error_quartiles: Option<Quartiles>,
-    asymmetry: Option<Vec<Statistic>>,
-    asymmetry_quartiles: Option<Quartiles>,
+    error: Option<Curve>,
+    asymmetry: Option<Curve>,
     synapses: Option<Vec<Vec<f64>>>,
 }
 
@@ -39,6 +34,19 @@ struct Series {
 struct Spread {
     median: Option<f64>,
     quartiles: Option<[f64; 2]>,
+}
+
+/// Medians and quartiles at each of some presentations.
+#[derive(Deserialize)]
+struct Curve {
+    median: Vec<Option<f64>>,
+    quartiles: Vec<Option<[f64; 2]>>,
+}
+
+impl Curve {
+    fn ends(&self) -> impl Iterator<Item = f64> {
+        self.quartiles.iter().flatten().flatten().copied()
+    }
 }
 
 #[derive(Deserialize)]
@@ -177,21 +185,18 @@ fn shown(variants: &[Variant]) -> String {
 /// B: the error on training contexts while everything learns.
 fn learning(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     let last = variants.iter().filter_map(|variant| variant.series.presentation.last());
-    let ends = variants
-        .iter()
-        .flat_map(|variant| variant.series.error_quartiles.iter().flatten().flatten().flatten());
+    let ends = variants.iter().filter_map(|variant| variant.series.error.as_ref()).flat_map(Curve::ends);
     let plot = Plot::within(
         panel,
         Axis::log(
             [1.0, last.copied().fold(10.0, f64::max)],
             &format!("contexts presented{}", shown(variants)),
         ),
-        Axis::log_around(ends.copied(), "whitening error"),
+        Axis::log_around(ends, "whitening error"),
     );
     plot.draw(canvas);
     for variant in variants {
-        let series = &variant.series;
-        banded(canvas, &plot, variant, (&series.error, &series.error_quartiles));
+        banded(canvas, &plot, variant, variant.series.error.as_ref());
     }
 }
 
@@ -199,8 +204,7 @@ fn learning(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
 fn asymmetry(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     let untied = || variants.iter().filter(|variant| matches!(variant.role, Role::Other | Role::Learned));
     let last = untied().filter_map(|variant| variant.series.presentation.last());
-    let values =
-        untied().flat_map(|variant| variant.series.asymmetry_quartiles.iter().flatten().flatten().flatten());
+    let values = untied().filter_map(|variant| variant.series.asymmetry.as_ref()).flat_map(Curve::ends);
     let plot = Plot::within(
         panel,
         Axis::log(
@@ -211,24 +215,18 @@ fn asymmetry(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     );
     plot.draw(canvas);
     for variant in untied() {
-        let series = &variant.series;
-        banded(canvas, &plot, variant, (&series.asymmetry, &series.asymmetry_quartiles));
+        banded(canvas, &plot, variant, variant.series.asymmetry.as_ref());
     }
 }
 
 /// A median with its quartiles against presentations.
-fn banded(
-    canvas: &mut Canvas,
-    plot: &Plot,
-    variant: &Variant,
-    (medians, quartiles): (&Option<Vec<Statistic>>, &Option<Quartiles>),
-) {
+fn banded(canvas: &mut Canvas, plot: &Plot, variant: &Variant, curve: Option<&Curve>) {
+    let Some(curve) = curve else { return };
     canvas.part("series", variant.label, |canvas| {
         let x = variant.series.presentation.iter().copied();
-        let band = quartiles.iter().flatten().copied();
-        plot.band(canvas, &x.clone().zip(band).collect::<Vec<_>>(), variant.role);
-        let medians = medians.iter().flatten().map(|at| at.median);
-        plot.curve(canvas, &x.zip(medians).collect::<Vec<_>>(), &Paint::line(canvas.style, variant.role));
+        plot.band(canvas, &x.clone().zip(curve.quartiles.iter().copied()).collect::<Vec<_>>(), variant.role);
+        let medians: Vec<_> = x.zip(curve.median.iter().copied()).collect();
+        plot.curve(canvas, &medians, &Paint::line(canvas.style, variant.role));
     });
 }
 

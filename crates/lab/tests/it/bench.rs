@@ -153,7 +153,7 @@ fn shrink(key: &str, value: &mut Toml) {
             *patch = if row { vec![1.into(), 5.into()] } else { vec![2.into(), 3.into()] };
         }
         ("interneurons", Toml::Table(numbers)) => {
-            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 12].map(Toml::Integer).to_vec()));
+            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 8, 12].map(Toml::Integer).to_vec()));
         }
         ("asymmetry_at", value) => *value = Toml::Array([1, 100, 100_000].map(Toml::Integer).to_vec()),
         (_, Toml::Table(table)) => table.iter_mut().for_each(|(key, value)| shrink(key, value)),

@@ -82,11 +82,11 @@ impl Library {
     }
 }
 
-/// A place for something that one thread makes and others wait for.
-type Place<T> = Arc<Mutex<Option<T>>>;
-
 /// Things that one thread makes and others wait for, by split and K.
 struct Shelf<T>(Mutex<BTreeMap<[usize; 2], Place<T>>>);
+
+/// Empty until it is made.
+type Place<T> = Arc<Mutex<Option<T>>>;
 
 impl<T> Default for Shelf<T> {
     fn default() -> Self {

@@ -13,10 +13,12 @@ use super::super::spec::Positive;
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_field_names)] // The words of every spec.
 pub struct RatesSpec {
-    gain_rate: Positive,
-    synapse_rate: Positive,
-    /// Where unit norms are held by multipliers.
-    multiplier_rate: Positive,
+    /// η_g.
+    gains: Positive,
+    /// η_w.
+    synapses: Positive,
+    /// η_m, where unit norms are held by multipliers.
+    multipliers: Positive,
 }
 
 /// What holds a circuit back.
@@ -40,12 +42,12 @@ impl Constraint {
 
     /// All update from the old values, as in the paper's text, because Algorithm 2 does not work in the printed order.
     fn model(self, rates: &RatesSpec) -> Model {
-        let (gains, synapses) = (rates.gain_rate.0, rates.synapse_rate.0);
+        let (gains, synapses) = (rates.gains.0, rates.synapses.0);
         let mut model = match self {
             Self::Free => models::multi_timescale_offline(gains, synapses),
             Self::Sign => models::sign_alone(gains, synapses),
             Self::Decoupled => models::decoupled_alone(gains, synapses),
-            Self::All => models::biological(gains, synapses, rates.multiplier_rate.0),
+            Self::All => models::biological(gains, synapses, rates.multipliers.0),
         };
         model.rules.order = Order::Concurrent;
         if self != Self::All {
