@@ -131,14 +131,12 @@ fn distances(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
             }
         });
     }
-    let mut entries = vec![
-        Entry::line(Paint::line(style, Role::Initial), "nearest"),
-        Entry::line(Paint::line(style, Role::Learned), "stochastic"),
-    ];
-    let marks =
-        variants.iter().map(|variant| Entry::dot(variant.mark.paint(canvas, Role::Truth), &variant.words));
-    entries.extend(marks);
-    legend_above(canvas, &plot, 12.0, &entries);
+    let lines = [("nearest", Role::Initial), ("stochastic", Role::Learned)];
+    let lines = lines.map(|(name, role)| Entry::line(Paint::line(style, role), name));
+    let mark = |variant: &Variant| Entry::dot(variant.mark.paint(canvas, Role::Truth), &variant.words);
+    let marks: Vec<Entry> = variants.iter().map(mark).collect();
+    legend_above(canvas, &plot, 26.0, &lines);
+    legend_above(canvas, &plot, 11.0, &marks);
 }
 
 /// D: the error of M against the noise of the responses.

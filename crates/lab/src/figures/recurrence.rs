@@ -6,9 +6,9 @@ use serde::Deserialize;
 use super::axes::{Axis, Plot, heading, range};
 use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::lettering::number;
-use super::marks::{Corner, Entry};
+use super::marks::Entry;
 use super::style::{Role, Style};
-use super::sweep::{Mark, Sample, Sweep, count_lost};
+use super::sweep::{Mark, Sample, Sweep, count_lost, legend_above};
 use crate::experiment::{Figure, Statistic};
 use crate::findings::Findings;
 
@@ -100,7 +100,6 @@ fn errors(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     let plot = plot(panel, iterations(variants, 1.0), Sweep::axis(sweeps, "whitening error"));
     plot.draw(canvas);
     exact(canvas, &plot, variants[0].series.exact_error);
-    let mut entries = Vec::new();
     for (row, variant) in variants.iter().enumerate() {
         let series = &variant.series;
         let errors = [(Role::Initial, &series.loop_error), (Role::Learned, &series.loop_emitted)];
@@ -111,15 +110,10 @@ fn errors(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
             let lost = (&series.iterations[..], &series.lost[..]);
             count_lost(canvas, &plot, row, lost, (Role::Truth, Sample::Mark(variant.mark)));
         });
-        entries.push(Entry::dot(variant.mark.paint(canvas, Role::Truth), variant.words));
     }
-    let mut lines = vec![
-        Entry::line(Paint::line(style, Role::Initial), "of *M*"),
-        Entry::line(Paint::line(style, Role::Learned), "of the responses"),
-        Entry::line(Paint::line(style, Role::Truth), "exact responses"),
-    ];
-    lines.extend(entries);
-    plot.legend(canvas, Corner::TopLeft, &lines);
+    let lines = [("error of *M*", Role::Initial), ("of responses", Role::Learned), ("exact", Role::Truth)];
+    let lines = lines.map(|(words, role)| Entry::line(Paint::line(style, role), words));
+    legend_above(canvas, &plot, 34.0, &lines);
 }
 
 /// What exact responses lead to.
@@ -149,8 +143,8 @@ fn distances(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
         });
         entries.push(Entry::line(Paint::line(canvas.style, role), variant.words));
     }
-    entries.push(Entry::line(Paint::line(canvas.style, Role::Truth), "exact responses"));
-    plot.legend(canvas, Corner::TopLeft, &entries);
+    entries.push(Entry::line(Paint::line(canvas.style, Role::Truth), "exact"));
+    legend_above(canvas, &plot, 12.0, &entries);
 }
 
 /// C: the eigenvalues of M, and those that would make the responses white.
@@ -165,7 +159,7 @@ fn eigenvalues(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     let y = Axis::linear([least - 0.05, most + 0.05], "eigenvalue of *M* / of the root of *C*");
     let plot = plot(panel, iterations(variants, shortest(variants)), y);
     plot.draw(canvas);
-    heading(canvas, panel.inset([0.0, 22.0, 0.0, 0.0]), "fixed rate");
+    heading(canvas, panel, "fixed rate");
     plot.level(canvas, 1.0, &Paint::stroke(style.faint_ink(), 0.8));
     let mut entries = Vec::new();
     for (name, role, sweep, needed) in sweeps {
@@ -178,7 +172,7 @@ fn eigenvalues(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
         entries.push(Entry::line(Paint::line(style, role), name));
     }
     entries.push(Entry::line(Paint::stroke(style.ink(), 1.2).dashed(Some(DOTTED)), "needed to whiten"));
-    plot.legend(canvas, Corner::TopLeft, &entries);
+    legend_above(canvas, &plot, 12.0, &entries);
 }
 
 /// The dashes of what theory says.
@@ -187,7 +181,7 @@ const DOTTED: &str = "1.5 2";
 /// D: the error of M while the circuit learns.
 fn learning(canvas: &mut Canvas, panel: Frame, series: &Series) {
     let style = canvas.style;
-    heading(canvas, panel.inset([0.0, 22.0, 0.0, 0.0]), "fixed rate");
+    heading(canvas, panel, "fixed rate");
     let known = |curve: &Curve| curve.error.iter().filter_map(|over| over.median).collect::<Vec<_>>();
     let last = series.curves.iter().map(|curve| curve.error.len()).max().unwrap_or(2);
     let plot = plot(
@@ -200,9 +194,9 @@ fn learning(canvas: &mut Canvas, panel: Frame, series: &Series) {
     for (curve, role) in series.curves.iter().zip([Role::Training, Role::Learned, Role::Truth, Role::Other]) {
         let paint = Paint::line(style, role);
         let words = match (curve.iterations.as_str(), series.seeds - curve.finished) {
-            ("exact", _) => "exact responses".to_owned(),
-            (iterations, 0) => format!("{iterations} iterations"),
-            (iterations, lost) => format!("{iterations} iterations, {lost} of {} lost", series.seeds),
+            ("exact", _) => "exact".to_owned(),
+            (iterations, 0) => format!("~T~ = {iterations}"),
+            (iterations, lost) => format!("~T~ = {iterations} ({lost} lost)"),
         };
         canvas.part("series", &curve.iterations, |canvas| {
             let at = (1..).map(f64::from);
@@ -213,5 +207,5 @@ fn learning(canvas: &mut Canvas, panel: Frame, series: &Series) {
         });
         entries.push(Entry::line(paint, &words));
     }
-    plot.legend(canvas, Corner::TopRight, &entries);
+    legend_above(canvas, &plot, 12.0, &entries);
 }

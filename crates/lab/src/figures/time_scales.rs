@@ -99,7 +99,7 @@ impl Series {
             return Cell { colour: [0xff; 3], hatched: true, words: ("lost".to_owned(), below) };
         };
         let below = (lost > 0).then(|| format!("{lost} lost"));
-        let colour = style.diverging_bytes((median / best).ln() / STRONGEST.ln());
+        let colour = shade(style, (median / best).ln() / STRONGEST.ln());
         Cell { colour, hatched: false, words: (format!("{median:.2}"), below) }
     }
 
@@ -140,6 +140,16 @@ impl Series {
                 map.cell(canvas, [column, row], &self.cell(canvas.style, &tried.error));
             }
         }
+    }
+}
+
+/// The colour of a cell that is better (down to −1) or worse (up to 1) than the best filter that never changes; in print
+/// only what is better is grey.
+#[allow(clippy::cast_sign_loss)] // Between two bytes.
+fn shade(style: Style, share: f64) -> [u8; 3] {
+    match style {
+        Style::Light => style.diverging_bytes(share),
+        Style::Print => [(255.0 + 175.0 * share.clamp(-1.0, 0.0)).round() as u8; 3],
     }
 }
 
@@ -219,7 +229,7 @@ fn key(canvas: &mut Canvas, frame: Frame) {
     canvas.text((frame.x, frame.y + 4.0), &Text::new(words, SMALL));
     let bar = Frame::new(frame.x, frame.y + 12.0, 230.0, 11.0);
     for i in 0..11_u8 {
-        let [red, green, blue] = canvas.style.diverging_bytes(0.2 * f64::from(i) - 1.0);
+        let [red, green, blue] = shade(canvas.style, 0.2 * f64::from(i) - 1.0);
         let paint = Paint::fill(format!("#{red:02x}{green:02x}{blue:02x}")).edged("#888888", 0.4);
         canvas.rectangle(bar.cell([11, 1], [usize::from(i), 0], 0.0), &paint);
     }
