@@ -5,8 +5,10 @@
 //! nor an interruption changes a bit of what comes out.
 
 pub(crate) mod ablation;
+pub(crate) mod adaptation;
 pub(crate) mod biological;
 pub(crate) mod control;
+pub(crate) mod dale;
 pub(crate) mod geometry;
 pub(crate) mod hardware;
 mod images;
@@ -26,6 +28,7 @@ mod run;
 mod spec;
 mod statistics;
 mod store;
+mod sweep;
 pub(crate) mod synthetic;
 pub(crate) mod time_scales;
 mod trial;

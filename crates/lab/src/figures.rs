@@ -5,6 +5,7 @@
 //! with recordings.
 
 pub(crate) mod ablation;
+pub(crate) mod adaptation;
 mod axes;
 pub(crate) mod biological;
 mod canvas;
@@ -12,6 +13,7 @@ mod circuit;
 mod cone;
 mod contexts;
 pub(crate) mod control;
+pub(crate) mod dale;
 mod density;
 mod ellipse;
 mod filters;

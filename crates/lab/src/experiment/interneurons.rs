@@ -10,6 +10,7 @@ use super::images::{Images, ImagesSpec, all_images, fingerprint_all, origins_of_
 use super::plan::{Draws, Setting};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
+use super::sweep::SweepAt;
 use super::trial::{TrialRun, TrialSpec};
 use super::{Experiment, Figure, FigureSpec, Origins, Records, Summary, Task};
 
@@ -26,16 +27,8 @@ pub struct InterneuronsSpec {
 #[serde(deny_unknown_fields)]
 struct Sweep {
     images: ImagesSpec,
-    /// The numbers of interneurons at either scale. For a stack with another N they grow or shrink like N.
     interneurons: SweepAt,
     training: TrialSpec,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SweepAt {
-    quick: Vec<usize>,
-    paper: Vec<usize>,
 }
 
 /// The sweep over K.
@@ -59,20 +52,7 @@ struct Numbers {
 impl Sweep {
     /// The numbers of interneurons for N neurons.
     fn interneurons(&self, scale: Scale, neurons: usize) -> Vec<usize> {
-        let usual = self.images.neurons();
-        let listed = match scale {
-            Scale::Quick => &self.interneurons.quick,
-            Scale::Paper => &self.interneurons.paper,
-        };
-        // K = N and its neighbours stay what they are, because that is where something happens.
-        let rescaled = |&k: &usize| match k.abs_diff(usual) {
-            0 | 1 => (k + neurons).saturating_sub(usual),
-            _ => (k * neurons).div_ceil(usual),
-        };
-        let mut numbers: Vec<usize> = listed.iter().map(rescaled).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
+        self.interneurons.at(scale, self.images.neurons(), neurons)
     }
 }
 

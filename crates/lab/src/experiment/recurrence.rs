@@ -366,7 +366,8 @@ mod tests {
     fn the_eigenvalue_needed_whitens_and_is_there_from_one_over_the_rate_on() {
         for (spread, iterations) in [(1.0, 11), (1.0, 16), (3.0, 16), (5.0, 400)] {
             let m = whitening_eigenvalue(spread, 0.1, iterations).unwrap();
-            let reached: f64 = (0..iterations as i32).map(|k| 0.1 * (1.0 - 0.1 * m).powi(k)).sum();
+            let reached: f64 =
+                std::iter::successors(Some(0.1), |term| Some(term * (1.0 - 0.1 * m))).take(iterations).sum();
             assert!((spread * reached - 1.0).abs() < 1e-9, "{spread}, {iterations}: {m}");
             assert!(m < spread);
         }

@@ -170,9 +170,10 @@ pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let mut canvas = Canvas::new(SIZE[0], SIZE[1], style);
     let Some(two) = findings.variant_or_first(Figure::TimeScales, "two") else { return Ok(canvas) };
     let two: Series = findings.series(Figure::TimeScales, two)?;
-    let six: Option<Series> = match findings.variants(Figure::TimeScales).contains(&"six") {
-        true => Some(findings.series(Figure::TimeScales, "six")?),
-        false => None,
+    let six: Option<Series> = if findings.variants(Figure::TimeScales).contains(&"six") {
+        Some(findings.series(Figure::TimeScales, "six")?)
+    } else {
+        None
     };
     let frame = |column: f64, y: f64, height: f64| Frame::new(0.5 * WIDTH * column, y, 0.5 * WIDTH, height);
     let rate = two.mapped().map_or(String::new(), |rate| format!(" (η_g = {})", number(rate)));

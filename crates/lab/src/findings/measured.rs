@@ -1,6 +1,6 @@
 //! Looks numbers of a run up by name and puts them into sentences.
 //!
-//! A name is VARIANT.KEY with more keys after further points; `@n`, `@n-1`, `@2n`, `@24` picks an entry of a list by what
+//! A name is VARIANT.KEY with more keys after further points; `@n`, `@n-1`, `@4n`, `@24` picks an entry of a list by what
 //! the figure varies (K, a leak, a length), and `~` at the end asks for the median. A plain number stands for itself.
 
 use serde_json::Value;
@@ -135,8 +135,10 @@ fn position(numbers: &Value, entry: &str) -> Option<usize> {
     let wanted = match entry {
         "n" => n?,
         "n-1" => n? - 1.0,
-        "2n" => 2.0 * n?,
-        other => other.parse().ok()?,
+        other => match other.strip_suffix('n') {
+            Some(times) => times.parse::<f64>().ok()? * n?,
+            None => other.parse().ok()?,
+        },
     };
     let place =
         |list: &str| numbers.get(list)?.as_array()?.iter().position(|value| value.as_f64() == Some(wanted));

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use toml::{Table, Value as Toml};
 
 /// All figures.
-pub const FIGURES: [&str; 12] = [
+pub const FIGURES: [&str; 14] = [
     "geometry",
     "synthetic",
     "natural",
@@ -22,6 +22,8 @@ pub const FIGURES: [&str; 12] = [
     "ablation",
     "time-scales",
     "hardware",
+    "adaptation",
+    "dale",
     "loop",
 ];
 
@@ -131,13 +133,17 @@ pub fn tiny(figure: &str) -> Table {
 
 fn shrink(key: &str, value: &mut Toml) {
     let small = match key {
-        "starts" => Some(2),
+        "starts" | "splits" | "iterations" => Some(2),
         "presentations" => Some(12),
         "stimuli" => Some(600),
+        "horizon" => Some(120),
         _ => None,
     };
     match (key, value) {
-        ("starts" | "presentations" | "stimuli", Toml::Table(counts)) => {
+        (
+            "starts" | "presentations" | "stimuli" | "horizon" | "splits" | "iterations",
+            Toml::Table(counts),
+        ) => {
             counts.insert("quick".into(), Toml::Integer(small.unwrap_or(1)));
         }
         ("samples", value) => *value = Toml::Integer(30),
@@ -147,7 +153,7 @@ fn shrink(key: &str, value: &mut Toml) {
             *patch = if row { vec![1.into(), 5.into()] } else { vec![2.into(), 3.into()] };
         }
         ("interneurons", Toml::Table(numbers)) => {
-            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 8].map(Toml::Integer).to_vec()));
+            numbers.insert("quick".into(), Toml::Array([0, 1, 5, 6, 8, 12].map(Toml::Integer).to_vec()));
         }
         ("asymmetry_at", value) => *value = Toml::Array([1, 100, 100_000].map(Toml::Integer).to_vec()),
         (_, Toml::Table(table)) => table.iter_mut().for_each(|(key, value)| shrink(key, value)),

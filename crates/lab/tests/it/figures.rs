@@ -151,7 +151,7 @@ fn text_is_inside_the_picture_and_does_not_overlap() {
 
 #[test]
 fn every_panel_and_series_is_there() {
-    let expected: [(&str, &str, &[&str]); 12] = [
+    let expected: [(&str, &str, &[&str]); 14] = [
         ("geometry", "ABC", &["stimuli *s*", "cone", "reachable", "contexts", "path of the gains"]),
         ("synthetic", "ABCDE", &["context 3", "authors", "*W*_0", "*W*_T", "*V*", "*W*_T, text"]),
         (
@@ -172,6 +172,12 @@ fn every_panel_and_series_is_there() {
         ),
         ("hardware", "ABCD", &["nearest", "stochastic", "unlimited", "Algorithm 3", "Algorithm 1, 8 bits"]),
         ("loop", "ABCD", &["fixed rate", "chosen rate", "exact", "smallest", "20"]),
+        (
+            "adaptation",
+            "ABCD",
+            &["learned", "cosines", "mean eigenbasis", "local frame", "random", "no circuit: Ledoit–Wolf"],
+        ),
+        ("dale", "ABCD", &["free and tied", "untied", "non-negative and tied", "Algorithm 3", "columns"]),
     ];
     for (figure, panels, series) in expected {
         for style in STYLES {

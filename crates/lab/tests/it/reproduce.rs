@@ -101,7 +101,7 @@ fn a_stack_of_another_size_serves_the_figure_it_is_given_for() {
     let results = bench.results();
     let variants = &results["figures"]["interneurons"]["variants"];
     assert_eq!(variants["authors"]["n"], 9);
-    assert_eq!(variants["authors"]["k"], serde_json::json!([0, 2, 8, 9, 12]));
+    assert_eq!(variants["authors"]["k"], serde_json::json!([0, 2, 8, 9, 12, 18]));
     assert_eq!(variants["authors-1d"]["n"], 5);
 }
 
