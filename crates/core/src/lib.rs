@@ -75,7 +75,7 @@ pub use moments::{Moments, mark_unusable};
 pub use objective::{gap, gradient, objective, sample_objective};
 pub use observe::{Every, Observer, Shown, Step};
 pub use offline::{Offline, OfflineGains};
-pub use online::Online;
+pub use online::{Adjustable, Online};
 pub use optimal_gains::{OptimalGains, optimal_gains};
 pub use real::Real;
 pub use responses::Solver;

@@ -1,6 +1,6 @@
 //! Runs a circuit on a stream of stimuli: Algorithms 1 and 3 and everything that learns from samples.
 
-use crate::circuit::{Circuit, require_rows};
+use crate::circuit::{Circuit, PartsMut, require_rows};
 use crate::error::{Error, Result, require_finite_within};
 use crate::learn::{Drive, Learner, Outcome};
 use crate::observe::{Observer, Shown, Step, observes};
@@ -33,6 +33,18 @@ pub struct Online<T: Real = f64> {
     responses: Vec<T>,
     inputs: Vec<T>,
     pending: usize,
+}
+
+/// The numbers of a run's circuit that learning moves, for whoever changes them by hand.
+pub struct Adjustable<'a, T> {
+    /// W_nr (W when tied), the weights of one interneuron after another.
+    pub feedback: &'a mut [T],
+    /// W_rn in the same order; `None` when tied.
+    pub feedforward: Option<&'a mut [T]>,
+    /// The gains g.
+    pub gains: &'a mut [T],
+    /// The multipliers m.
+    pub multipliers: &'a mut [T],
 }
 
 impl<T: Real> Online<T> {
@@ -179,6 +191,32 @@ impl<T: Real> Online<T> {
             }
         }
         Ok(total)
+    }
+
+    /// Changes the circuit by hand between two stimuli, as a machine of limited precision or a drug would; the run goes
+    /// on from there, and its stimuli count on. A batch that is not finished keeps what it holds.
+    ///
+    /// ```
+    /// use leukos::{Circuit, Matrix, Online, Solver, Synapses, models};
+    ///
+    /// let circuit = Circuit::new(Synapses::tied(Matrix::identity(2))?, vec![0.0, 0.0], 1.0)?;
+    /// let mut run = Online::new(circuit, models::multi_timescale(0.05, 1e-4).rules, &Solver::Direct)?;
+    /// for stimulus in [[3.0, 0.1], [-2.5, 0.2]] {
+    ///     run.advance(&stimulus, &mut [0.0_f64; 2], &mut ())?;
+    ///     run.adjust(|numbers| numbers.gains.iter_mut().for_each(|gain| *gain = (8.0 * *gain).round() / 8.0))?;
+    /// }
+    /// assert_eq!((run.circuit().gains(), run.steps()), (&[0.5, 0.0][..], 2));
+    /// # Ok::<(), leukos::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the changed circuit is not valid: the run then keeps the circuit it had. Solvers that do not check every
+    /// step find that out later.
+    pub fn adjust(&mut self, change: impl FnOnce(Adjustable<'_, T>)) -> Result<()> {
+        self.learner.replace(|next| {
+            let PartsMut { feedback, feedforward, gains, multipliers } = next.parts_mut();
+            change(Adjustable { feedback, feedforward, gains, multipliers });
+        })
     }
 
     /// The circuit as it is now. With the direct solver it is valid; with the others it was at the last check.

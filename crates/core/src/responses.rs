@@ -32,6 +32,17 @@ pub enum Solver<T = f64> {
         /// After how many iterations to give up.
         max_iterations: usize,
     },
+    /// So many iterations of Eq. (6) from r = 0; the response is what they reach, settled or not: a circuit that has
+    /// no time to wait.
+    ///
+    /// After T of them r = (I − (I − η_r M)ᵀ) M⁻¹ s, with T as a power. A loop that runs away is an error, as in the
+    /// dynamics.
+    Loop {
+        /// η_r; `None` chooses one from a bound on the eigenvalues of M.
+        rate: Option<T>,
+        /// T.
+        iterations: usize,
+    },
 }
 
 /// After how many updates at the latest M is factorised, so that a loss of definiteness cannot hide for long.
@@ -77,9 +88,12 @@ impl<T: Real> Equilibrium<T> {
                 Method::Iterative(ConjugateGradients::new(circuit, tolerance))
             }
             Solver::Dynamics { rate, tolerance, max_iterations } => Method::Dynamics {
-                dynamics: Dynamics::new(circuit, rate, tolerance, max_iterations)?,
+                dynamics: Dynamics::new(circuit, rate, End::Settled { tolerance }, max_iterations)?,
                 age: 0,
             },
+            Solver::Loop { rate, iterations } => {
+                Method::Dynamics { dynamics: Dynamics::new(circuit, rate, End::Spent, iterations)?, age: 0 }
+            }
         };
         let mut equilibrium = Self { factor: Factor::new(circuit.synapses()), method };
         equilibrium.certify(circuit).map_err(|test| circuit.invalid(test))?;
@@ -283,10 +297,19 @@ fn norm<T: Real>(x: &[T]) -> T {
 /// The recurrent dynamics themselves.
 struct Dynamics<T> {
     rate: Option<T>,
-    tolerance: T,
+    end: End<T>,
     max_iterations: usize,
     inputs: Vec<T>,
     current: Vec<T>,
+}
+
+/// When the loop ends with a response.
+#[derive(Clone, Copy)]
+enum End<T> {
+    /// Once the largest change is small.
+    Settled { tolerance: T },
+    /// Once all iterations are spent.
+    Spent,
 }
 
 /// How often a chosen rate may be halved: an untied M can have eigenvalues that a bound on their size alone
@@ -298,17 +321,23 @@ const MOST_HALVINGS: i32 = 30;
 const RUNAWAY: f64 = 1e8;
 
 impl<T: Real> Dynamics<T> {
-    fn new(circuit: &Circuit<T>, rate: Option<T>, tolerance: T, max_iterations: usize) -> Result<Self> {
+    fn new(circuit: &Circuit<T>, rate: Option<T>, end: End<T>, max_iterations: usize) -> Result<Self> {
         if let Some(rate) = rate {
             require_positive("response_rate", rate)?;
         }
-        require_positive("tolerance", tolerance)?;
+        let argument = match end {
+            End::Settled { tolerance } => {
+                require_positive("tolerance", tolerance)?;
+                "max_iterations"
+            }
+            End::Spent => "iterations",
+        };
         if max_iterations == 0 {
             let expected = "1 iteration or more";
-            return Err(Error::OutOfRange { argument: "max_iterations".into(), expected, found: 0.0 });
+            return Err(Error::OutOfRange { argument: argument.into(), expected, found: 0.0 });
         }
         let (inputs, current) = (vec![T::ZERO; circuit.interneurons()], vec![T::ZERO; circuit.neurons()]);
-        Ok(Self { rate, tolerance, max_iterations, inputs, current })
+        Ok(Self { rate, end, max_iterations, inputs, current })
     }
 
     fn respond(&mut self, circuit: &Circuit<T>, s: &[T], r: &mut [T]) -> Result<(), Unanswered> {
@@ -333,7 +362,7 @@ impl<T: Real> Dynamics<T> {
         Err(Unanswered::Invalid(Test::Dynamics))
     }
 
-    /// Eq. (6) from r = 0: r ← r + η_r (s − W_nr n − αr) until the largest change is small.
+    /// Eq. (6) from r = 0: r ← r + η_r (s − W_nr n − αr) until the largest change is small, or for as long as allowed.
     fn settle(&mut self, circuit: &Circuit<T>, s: &[T], r: &mut [T], rate: T) -> Result<(), Unanswered> {
         r.fill(T::ZERO);
         let scale = largest(s);
@@ -347,18 +376,23 @@ impl<T: Real> Dynamics<T> {
                 // Not `max`, which would hide a NaN.
                 change = if step.abs() <= change { change } else { step.abs() };
             }
-            if change <= self.tolerance * scale {
+            if let End::Settled { tolerance } = self.end
+                && change <= tolerance * scale
+            {
                 return Ok(());
             }
             if !(change <= T::from_f64(RUNAWAY) * rate * scale) {
                 return Err(Unanswered::Invalid(Test::Dynamics));
             }
         }
-        Err(Unanswered::Unsettled {
-            iterations: self.max_iterations,
-            change: (change / scale).to_f64(),
-            tolerance: self.tolerance.to_f64(),
-        })
+        match self.end {
+            End::Spent => Ok(()),
+            End::Settled { tolerance } => Err(Unanswered::Unsettled {
+                iterations: self.max_iterations,
+                change: (change / scale).to_f64(),
+                tolerance: tolerance.to_f64(),
+            }),
+        }
     }
 }
 

@@ -71,6 +71,7 @@ fn steps(solver: Solver) -> usize {
 }
 
 const DYNAMICS: Solver = Solver::Dynamics { rate: None, tolerance: 1e-2, max_iterations: 10_000 };
+const LOOP: Solver = Solver::Loop { rate: None, iterations: 3 };
 const ITERATIVE: Solver = Solver::Iterative { tolerance: 1e-4 };
 
 fn cast<T: Real>(solver: Solver) -> Solver<T> {
@@ -82,6 +83,7 @@ fn cast<T: Real>(solver: Solver) -> Solver<T> {
             tolerance: T::from_f64(tolerance),
             max_iterations,
         },
+        Solver::Loop { rate, iterations } => Solver::Loop { rate: rate.map(T::from_f64), iterations },
     }
 }
 
@@ -210,7 +212,7 @@ fn dynamics() {
 #[test]
 fn batches() {
     for_each_size(|n, k| {
-        for solver in [Solver::Direct, ITERATIVE, DYNAMICS] {
+        for solver in [Solver::Direct, ITERATIVE, DYNAMICS, LOOP] {
             assert_online(&tied::<f64>(n, k), rules(3), solver);
         }
         assert_online(&untied::<f32>(n, k), rules(3), Solver::Direct);

@@ -63,8 +63,14 @@ catalogue! {
     Leak = "leak", leak::LeakSpec;
     /// The paper's argument: synapses alone, gains alone, both
     Ablation = "ablation", ablation::AblationSpec;
+    /// Beyond the paper: when fast gains need slow synapses
+    TimeScales = "time-scales", time_scales::TimeScalesSpec;
+    /// Beyond the paper: weights and gains of a few bits, and noisy responses
+    Hardware = "hardware", hardware::HardwareSpec;
     /// Beyond the paper: samples until an unseen natural context is whitened
     Adaptation = "adaptation", adaptation::AdaptationSpec;
     /// Beyond the paper: Algorithm 3 on natural contexts
     Dale = "dale", dale::DaleSpec;
+    /// Beyond the paper: the recurrent loop cut short
+    Loop = "loop", recurrence::RecurrenceSpec;
 }

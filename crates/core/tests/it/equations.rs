@@ -804,6 +804,54 @@ fn dynamics_that_run_out_of_iterations_do_not_converge() {
     expected(run.advance(&stimulus, &mut vec![0.0; stimulus.len()], &mut ()).unwrap_err());
 }
 
+/// So many iterations of Eq. (6) from r = 0 reach (I − (I − η_r M)^T) M⁻¹ s, alone and in a run, whose circuit then
+/// learns from that response.
+#[test]
+fn a_loop_of_so_many_iterations_reaches_its_closed_form() {
+    const RATE: f64 = 0.05;
+    for seed in 0..24 {
+        let (circuit, stimulus) = tied_case(seed);
+        let m = nested(&circuit.inverse_whitening_matrix());
+        let exact = solve(&m, &stimulus);
+        let mut missing = exact.clone();
+        for iterations in 1..=20 {
+            // r_∞ − r_T = (I − η_r M)^T r_∞.
+            let current = matvec(&m, &missing);
+            missing.iter_mut().zip(current).for_each(|(missing, current)| *missing -= RATE * current);
+            let reached: Vec<f64> =
+                exact.iter().zip(&missing).map(|(exact, missing)| exact - missing).collect();
+            let solver = Solver::Loop { rate: Some(RATE), iterations };
+            let responses = circuit.respond(&stimulus, &solver).unwrap();
+            let rounding = 1e-13 * (1.0 + twin::operator_norm(&m));
+            assert!(farthest(&responses, &reached) < rounding, "seed {seed}, {iterations}");
+            let mut run = Online::new(circuit.clone(), models::gain_modulation(0.01).rules, &solver).unwrap();
+            let mut answer = vec![0.0; stimulus.len()];
+            run.advance(&stimulus, &mut answer, &mut ()).unwrap();
+            assert_eq!(answer, responses, "seed {seed}, {iterations}");
+            for (i, (new, old)) in run.circuit().gains().iter().zip(circuit.gains()).enumerate() {
+                let w = circuit.synapses().feedback().column(i);
+                let expected = old + 0.01 * (dot(w, &answer).powi(2) - dot(w, w));
+                assert_near(*new, expected, 1e-13 * (1.0 + expected.abs()), "gain");
+            }
+        }
+    }
+}
+
+/// With a rate of the library's choice a loop of many iterations is the exact response, and one above twice the inverse
+/// of the largest eigenvalue runs away.
+#[test]
+fn a_long_loop_settles_or_runs_away() {
+    for seed in 0..24 {
+        let (circuit, stimulus) = tied_case(seed);
+        let exact = circuit.respond(&stimulus, &Solver::Direct).unwrap();
+        let long = |rate| circuit.respond(&stimulus, &Solver::Loop { rate, iterations: 20_000 });
+        assert!(farthest(&long(None).unwrap(), &exact) < 1e-9, "seed {seed}");
+        let largest = twin::operator_norm(&nested(&circuit.inverse_whitening_matrix()));
+        let error = long(Some(1.03 * 2.0 / largest)).unwrap_err();
+        assert!(matches!(error, Error::NotPositiveDefinite { test: Test::Dynamics, .. }), "{error:?}");
+    }
+}
+
 /// The loop of Eq. (6) is stable for η_r < 2/λ_max(M) and runs away above.
 #[test]
 fn dynamics_settle_below_twice_the_inverse_of_the_largest_eigenvalue_and_run_away_above() {

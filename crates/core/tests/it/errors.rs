@@ -230,6 +230,7 @@ fn rates_and_tolerances_out_of_range() {
         let dynamics = |rate, tolerance| Solver::Dynamics { rate, tolerance, max_iterations: 1 };
         refused(frozen, dynamics(None, rate), "tolerance");
         refused(frozen, dynamics(Some(rate), 1e-6), "response_rate");
+        refused(frozen, Solver::Loop { rate: Some(rate), iterations: 1 }, "response_rate");
         let respond = two().respond(&[0.0; 2], &dynamics(Some(rate), 1e-6));
         assert_out_of_range(respond, "response_rate", "a finite number above 0", rate);
         let rules = Rules { gains: GainRule::Gradient { rate }, ..frozen };
@@ -245,6 +246,8 @@ fn counts_of_zero() {
     let dynamics = Solver::Dynamics { rate: None, tolerance: 1e-6, max_iterations: 0 };
     let respond = two().respond(&[0.0; 2], &dynamics);
     assert_out_of_range(respond, "max_iterations", "1 iteration or more", 0.0);
+    let respond = two().respond(&[0.0; 2], &Solver::Loop { rate: None, iterations: 0 });
+    assert_out_of_range(respond, "iterations", "1 iteration or more", 0.0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 // Formulas in comments are plain Unicode.
 #![allow(clippy::unwrap_used, clippy::doc_markdown)]
 
+mod adjusting;
 mod against_twin;
 mod alignment;
 mod bridge;

@@ -212,6 +212,19 @@ pub fn distance(circuit: &Circuit, axes: &Matrix) -> leukos::Result<f64> {
     basis_distance(circuit.synapses().feedback(), axes)
 }
 
+/// How far the responses F s + ξ of two neurons are from white, in the operator norm: Eq. (9) for a filter that need not
+/// be the inverse of an M, with noise ξ of this standard deviation.
+pub fn distance_from_white(filter: &Matrix, covariance: &Matrix, noise: f64) -> f64 {
+    let entry = |i: usize, j: usize| -> f64 {
+        let pairs = (0..2).flat_map(|k| (0..2).map(move |l| (k, l)));
+        let sum: f64 = pairs.map(|(k, l)| filter[(i, k)] * covariance[(k, l)] * filter[(j, l)]).sum();
+        sum + if i == j { noise * noise } else { 0.0 }
+    };
+    let (mean, apart) = (0.5 * (entry(0, 0) + entry(1, 1)), 0.5 * (entry(0, 0) - entry(1, 1)));
+    let reach = apart.hypot(entry(0, 1));
+    (mean + reach - 1.0).abs().max((mean - reach - 1.0).abs())
+}
+
 /// A matrix as nested columns.
 pub fn columns(matrix: &Matrix) -> Vec<Vec<f64>> {
     (0..matrix.columns()).map(|j| matrix.column(j).to_vec()).collect()

@@ -135,8 +135,25 @@ pub enum InitialGains {
 }
 
 impl Family {
-    /// Draws V and the contexts.
-    pub fn draw(&self, rng: &mut Pcg64) -> leukos::Result<SyntheticContexts> {
+    /// V and the contexts of one start, for so many neurons and interneurons.
+    pub fn of_start(&self, neurons: usize, draws: Draws, start: usize) -> leukos::Result<SyntheticContexts> {
+        match self.drawn {
+            Drawn::Once => self.draw(neurons, &mut draws.shared("contexts")),
+            Drawn::Sets(sets) => self.draw(neurons, &mut draws.start("sets of contexts", start % sets.get())),
+            Drawn::EachStart => self.draw(neurons, &mut draws.start("contexts", start)),
+        }
+    }
+
+    /// How many times V and the contexts are drawn for so many starts.
+    pub fn sets(&self, starts: usize) -> usize {
+        match self.drawn {
+            Drawn::Once => 1,
+            Drawn::Sets(sets) => sets.get(),
+            Drawn::EachStart => starts,
+        }
+    }
+
+    fn draw(&self, neurons: usize, rng: &mut Pcg64) -> leukos::Result<SyntheticContexts> {
         let axes = match &self.axes {
             AxesSpec::Circle => Axes::Sphere,
             &AxesSpec::Degrees([least, most]) => Axes::Angles { least, most },
@@ -148,7 +165,8 @@ impl Family {
             BlankSpec::Kept => Blank::Kept,
             BlankSpec::Redrawn => Blank::Redrawn,
         };
-        Synthetic { contexts: self.contexts.get(), axes, blank, ..Synthetic::published() }.draw(rng)
+        let (contexts, interneurons) = (self.contexts.get(), neurons);
+        Synthetic { neurons, interneurons, contexts, axes, blank, ..Synthetic::published() }.draw(rng)
     }
 
     /// Where its contexts come from.
@@ -186,20 +204,12 @@ impl OnlineSpec {
 
     /// How many times V and the contexts are drawn.
     pub fn sets(&self, scale: Scale) -> usize {
-        match self.family.drawn {
-            Drawn::Once => 1,
-            Drawn::Sets(sets) => sets.get(),
-            Drawn::EachStart => self.starts.at(scale),
-        }
+        self.family.sets(self.starts.at(scale))
     }
 
     /// V and the contexts of one start.
     pub fn contexts(&self, draws: Draws, start: usize) -> leukos::Result<SyntheticContexts> {
-        match self.family.drawn {
-            Drawn::Once => self.family.draw(&mut draws.shared("contexts")),
-            Drawn::Sets(sets) => self.family.draw(&mut draws.start("sets of contexts", start % sets.get())),
-            Drawn::EachStart => self.family.draw(&mut draws.start("contexts", start)),
-        }
+        self.family.of_start(2, draws, start)
     }
 
     /// The context of each presentation.

@@ -1,7 +1,7 @@
 //! Looks numbers of a run up by name and puts them into sentences.
 //!
-//! A name is VARIANT.KEY with more keys after further points; `@n`, `@n-1`, `@2n`, `@4n`, `@24` picks an entry of a list by its
-//! K or its leak, and `~` at the end asks for the median. A plain number stands for itself.
+//! A name is VARIANT.KEY with more keys after further points; `@n`, `@n-1`, `@4n`, `@24` picks an entry of a list by what
+//! the figure varies (K, a leak, a length), and `~` at the end asks for the median. A plain number stands for itself.
 
 use serde_json::Value;
 
@@ -140,6 +140,10 @@ fn position(numbers: &Value, entry: &str) -> Option<usize> {
             None => other.parse().ok()?,
         },
     };
-    let list = numbers.get("k").or_else(|| numbers.get("leak"))?.as_array()?;
-    list.iter().position(|value| value.as_f64() == Some(wanted))
+    let place =
+        |list: &str| numbers.get(list)?.as_array()?.iter().position(|value| value.as_f64() == Some(wanted));
+    VARIED.iter().find_map(|list| place(list))
 }
+
+/// What figures vary: lists beside which others stand entry by entry.
+const VARIED: [&str; 6] = ["k", "leak", "length", "bits", "noise", "iterations"];

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use toml::{Table, Value as Toml};
 
 /// All figures.
-pub const FIGURES: [&str; 11] = [
+pub const FIGURES: [&str; 14] = [
     "geometry",
     "synthetic",
     "natural",
@@ -20,8 +20,11 @@ pub const FIGURES: [&str; 11] = [
     "biological",
     "leak",
     "ablation",
+    "time-scales",
+    "hardware",
     "adaptation",
     "dale",
+    "loop",
 ];
 
 /// A directory that goes away with the test.
@@ -132,11 +135,12 @@ fn shrink(key: &str, value: &mut Toml) {
     let small = match key {
         "starts" | "iterations" => Some(2),
         "presentations" => Some(12),
+        "stimuli" => Some(600),
         "horizon" => Some(120),
         _ => None,
     };
     match (key, value) {
-        ("starts" | "presentations" | "horizon" | "iterations", Toml::Table(counts)) => {
+        ("starts" | "presentations" | "stimuli" | "horizon" | "iterations", Toml::Table(counts)) => {
             counts.insert("quick".into(), Toml::Integer(small.unwrap_or(1)));
         }
         ("samples", value) => *value = Toml::Integer(30),

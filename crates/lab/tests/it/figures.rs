@@ -151,7 +151,7 @@ fn text_is_inside_the_picture_and_does_not_overlap() {
 
 #[test]
 fn every_panel_and_series_is_there() {
-    let expected: [(&str, &str, &[&str]); 11] = [
+    let expected: [(&str, &str, &[&str]); 14] = [
         ("geometry", "ABC", &["stimuli *s*", "cone", "reachable", "contexts", "path of the gains"]),
         ("synthetic", "ABCDE", &["context 3", "authors", "*W*_0", "*W*_T", "*V*", "*W*_T, text"]),
         (
@@ -165,6 +165,13 @@ fn every_panel_and_series_is_there() {
         ("biological", "ABCD", &["text", "printed", "authors", "*W*_0", "*W*_T", "*V*"]),
         ("leak", "A", &["*V* orthogonal", "*V* oblique"]),
         ("ablation", "AB", &["both", "gains", "synapses", "synapses-fast"]),
+        (
+            "time-scales",
+            "ABCDEF",
+            &["both, unit columns", "both, as printed", "gains alone", "best fixed filter"],
+        ),
+        ("hardware", "ABCD", &["nearest", "stochastic", "unlimited", "Algorithm 3", "Algorithm 1, 8 bits"]),
+        ("loop", "ABCD", &["fixed rate", "chosen rate", "exact", "smallest", "20"]),
         (
             "adaptation",
             "ABCD",

@@ -11,6 +11,7 @@ use super::super::spec::Positive;
 /// The rates of all circuits of the figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_field_names)] // The words of every spec.
 pub struct RatesSpec {
     /// η_g.
     gains: Positive,
