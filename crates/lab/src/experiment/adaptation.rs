@@ -35,8 +35,6 @@ pub struct AdaptationSpec {
     images: ImagesSpec,
     interneurons: SweepAt,
     starts: Scaled,
-    /// How often contexts to keep back are drawn; starts take turns with them.
-    splits: Scaled,
     /// How many samples come after the switch.
     horizon: Scaled,
     /// How many iterations learning takes at most.
@@ -150,8 +148,7 @@ impl Adaptation {
     }
 
     fn follow(&self, task: &Task) -> Result<Run> {
-        let set = task.start % self.spec.splits.at(self.scale);
-        let split = self.images.split_of(set, self.draws)?;
+        let split = self.images.split_of(task.start, self.draws)?;
         let switch = self.switch(&split, task.start);
         let follower = self.spec.variants[&task.variant];
         let basis = match follower {
@@ -163,7 +160,7 @@ impl Adaptation {
         let mut material = Material {
             images: &self.images,
             train: &split.train,
-            split: set,
+            start: task.start,
             iterations: self.spec.iterations.at(self.scale),
             rng: self.draws.start("synapses", task.start),
         };
@@ -179,15 +176,14 @@ impl Adaptation {
         Ok(Run { floor: Some(floor), adapted })
     }
 
-    /// Whence and whither: the same for all variants of a start, and another context kept back for each start of a split.
+    /// Whence and whither: the same for all variants of a start.
     fn switch<'a>(&self, split: &'a Split, start: usize) -> Switch<'a> {
-        let splits = self.spec.splits.at(self.scale);
-        let first = self.draws.start("test", start % splits).random_range(0..split.test.len());
-        let from = self.draws.start("contexts", start).random_range(0..split.train.len());
+        let mut rng = self.draws.start("contexts", start);
+        let from = rng.random_range(0..split.train.len());
         Switch {
             from: &split.train.covariances()[from],
             test: &split.test,
-            to: (first + start / splits) % split.test.len(),
+            to: rng.random_range(0..split.test.len()),
             stimuli: self.draws.start("stimuli", start),
             horizon: self.spec.horizon.at(self.scale),
         }
@@ -222,9 +218,8 @@ impl Adaptation {
     }
 
     fn summary_of(&self, name: &str, follower: Follower, records: &Records) -> Result<[Value; 2]> {
-        let splits = self.spec.splits.at(self.scale);
         let cases = self.cases(follower);
-        let starts = cases.iter().map(|case| Ok(records.starts(name, case)?.in_sets(splits)));
+        let starts = cases.iter().map(|case| records.starts(name, case));
         let starts = starts.collect::<Result<Vec<Starts<Run>>>>()?;
         let of_variant = OfVariant {
             n: self.images.contexts.neurons(),

@@ -133,17 +133,14 @@ pub fn tiny(figure: &str) -> Table {
 
 fn shrink(key: &str, value: &mut Toml) {
     let small = match key {
-        "starts" | "splits" | "iterations" => Some(2),
+        "starts" | "iterations" => Some(2),
         "presentations" => Some(12),
         "stimuli" => Some(600),
         "horizon" => Some(120),
         _ => None,
     };
     match (key, value) {
-        (
-            "starts" | "presentations" | "stimuli" | "horizon" | "splits" | "iterations",
-            Toml::Table(counts),
-        ) => {
+        ("starts" | "presentations" | "stimuli" | "horizon" | "iterations", Toml::Table(counts)) => {
             counts.insert("quick".into(), Toml::Integer(small.unwrap_or(1)));
         }
         ("samples", value) => *value = Toml::Integer(30),

@@ -41,9 +41,9 @@ impl Basis {
 /// What synapses are made from.
 pub struct Material<'a> {
     pub images: &'a Images,
-    /// The contexts to learn from, and which split they are of.
+    /// The contexts to learn from, and which start they are of.
     pub train: &'a Contexts,
-    pub split: usize,
+    pub start: usize,
     /// How many iterations learning takes at most.
     pub iterations: usize,
     /// The random numbers of random columns.
@@ -61,7 +61,7 @@ impl Library {
     /// K columns.
     pub fn columns(&self, basis: Basis, k: usize, from: &mut Material<'_>) -> leukos::Result<Matrix> {
         Ok(match basis {
-            Basis::Learned => self.synapses.get([from.split, k], || learn(from.train, k, from.iterations))?,
+            Basis::Learned => self.synapses.get([from.start, k], || learn(from.train, k, from.iterations))?,
             Basis::Cosines => lowest_frequencies(from.images, k),
             Basis::Eigenbasis => first(&eigenbasis(&from.train.mean_covariance())?, k),
             Basis::LocalFrame => first(&frame(from.images), k),
@@ -78,11 +78,11 @@ impl Library {
     ) -> leukos::Result<Vec<Vec<f64>>> {
         let optimal = |covariance| optimal_gains(synapses, covariance, LEAK);
         let all = || from.train.covariances().iter().map(optimal).collect();
-        if basis == Basis::Learned { self.gains.get([from.split, synapses.columns()], all) } else { all() }
+        if basis == Basis::Learned { self.gains.get([from.start, synapses.columns()], all) } else { all() }
     }
 }
 
-/// Things that one thread makes and others wait for, by split and K.
+/// Things that one thread makes and others wait for, by start and K.
 struct Shelf<T>(Mutex<BTreeMap<[usize; 2], Place<T>>>);
 
 /// Empty until it is made.
