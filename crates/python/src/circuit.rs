@@ -154,10 +154,13 @@ impl Circuit {
     /// Parameters
     /// ----------
     /// S : array of shape (T, N), or (N,) for one stimulus
-    /// solver : "direct", "iterative" or "dynamics"
-    ///     A factorisation, conjugate gradients, or the recurrent dynamics of Algorithms 1 and 3.
-    /// response_rate, tolerance, max_iterations
-    ///     Of the dynamics; `tolerance` also of "iterative". A response rate of None is chosen from a bound.
+    /// solver : "direct", "iterative", "dynamics" or "loop"
+    ///     A factorisation, conjugate gradients, the recurrent dynamics of Algorithms 1 and 3 until they settle, or the
+    ///     same dynamics cut short: exactly `max_iterations` steps from r = 0, settled or not.
+    /// response_rate, max_iterations
+    ///     Of "dynamics" and "loop". A response rate of None is chosen from a bound on the eigenvalues of M.
+    /// tolerance
+    ///     Of "dynamics" and "iterative".
     ///
     /// Returns an array of the shape of S and the dtype of the circuit.
     #[pyo3(signature = (S, solver="direct", *, response_rate=None, tolerance=None, max_iterations=None))]

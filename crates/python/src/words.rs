@@ -35,13 +35,18 @@ enum Method {
     Direct,
     Iterative,
     Dynamics,
+    Loop,
 }
 
 impl SolverWords<'_> {
     /// The solver; tolerances default to what the precision allows.
     pub fn solver<T: Number>(&self) -> PyResult<Solver<T>> {
-        let words =
-            [("direct", Method::Direct), ("iterative", Method::Iterative), ("dynamics", Method::Dynamics)];
+        let words = [
+            ("direct", Method::Direct),
+            ("iterative", Method::Iterative),
+            ("dynamics", Method::Dynamics),
+            ("loop", Method::Loop),
+        ];
         let method = word("solver", self.solver, &words)?;
         let unused = |argument, given: bool, of: &[Method]| {
             if given && !of.contains(&method) {
@@ -49,21 +54,25 @@ impl SolverWords<'_> {
             }
             Ok(())
         };
-        unused("response_rate", self.response_rate.is_some(), &[Method::Dynamics])?;
-        unused("max_iterations", self.max_iterations.is_some(), &[Method::Dynamics])?;
+        unused("response_rate", self.response_rate.is_some(), &[Method::Dynamics, Method::Loop])?;
+        unused("max_iterations", self.max_iterations.is_some(), &[Method::Dynamics, Method::Loop])?;
         unused("tolerance", self.tolerance.is_some(), &[Method::Dynamics, Method::Iterative])?;
         let max_iterations =
             self.max_iterations.map(|given| whole("max_iterations", given, 1)).transpose()?;
         let usual = if T::EPSILON.to_f64() < 1e-10 { 1e-10 } else { 1e-5 };
         let tolerance = T::from_f64(self.tolerance.unwrap_or(usual));
+        let rate = self.response_rate.map(T::from_f64);
         Ok(match method {
             Method::Direct => Solver::Direct,
             Method::Iterative => Solver::Iterative { tolerance },
-            Method::Dynamics => Solver::Dynamics {
-                rate: self.response_rate.map(T::from_f64),
-                tolerance,
-                max_iterations: max_iterations.unwrap_or(MAX_ITERATIONS),
-            },
+            Method::Dynamics => {
+                Solver::Dynamics { rate, tolerance, max_iterations: max_iterations.unwrap_or(MAX_ITERATIONS) }
+            }
+            Method::Loop => {
+                let missing =
+                    || refuse("max_iterations", "a whole number of 1 or more with solver=\"loop\"", "None");
+                Solver::Loop { rate, iterations: max_iterations.ok_or_else(missing)? }
+            }
         })
     }
 }

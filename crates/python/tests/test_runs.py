@@ -102,6 +102,20 @@ def test_solvers_agree(contexts):
     np.testing.assert_array_equal(circuit.respond(S[0]), direct[0])
 
 
+@pytest.mark.parametrize("iterations", [1, 3, 40])
+def test_a_loop_is_cut_short(iterations):
+    rng = np.random.default_rng(3)
+    circuit = leukos.Circuit(rng.normal(size=(6, 4)), rng.uniform(0.1, 1.0, size=4))
+    S, rate = rng.normal(size=(50, 6)), 0.05
+    r = np.zeros_like(S)
+    for _ in range(iterations):
+        r += rate * (S - r @ circuit.inverse_whitening_matrix().T)
+    given = {"solver": "loop", "response_rate": rate, "max_iterations": iterations}
+    np.testing.assert_allclose(circuit.respond(S, **given), r, atol=1e-12)
+    run = leukos.run_online(circuit, S, gain_rate=None, synapse_rate=None, **given)
+    np.testing.assert_allclose(run.responses, r, atol=1e-12)
+
+
 def test_no_interneurons_only_leak():
     circuit = leukos.Circuit(np.zeros((3, 0)), [], leak=2.0)
     np.testing.assert_allclose(circuit.respond(np.ones((2, 3))), 0.5, rtol=1e-15)

@@ -131,7 +131,7 @@ CALLS = {
     "unknown solver": (
         lambda: OK.respond(S, "magic"),
         ValueError,
-        'solver: expected "direct" or "iterative" or "dynamics", got "magic"',
+        'solver: expected "direct" or "iterative" or "dynamics" or "loop", got "magic"',
     ),
     "tolerance without use": (
         lambda: OK.respond(S, tolerance=1e-3),
@@ -152,6 +152,16 @@ CALLS = {
         lambda: OK.respond(S, "dynamics", max_iterations=2),
         leukos.NotConvergedError,
         "did not converge in 2 iterations",
+    ),
+    "a loop without a length": (
+        lambda: OK.respond(S, "loop"),
+        ValueError,
+        'max_iterations: expected a whole number of 1 or more with solver="loop", got None',
+    ),
+    "a loop with a tolerance": (
+        lambda: OK.respond(S, "loop", max_iterations=2, tolerance=1e-3),
+        ValueError,
+        'tolerance: expected None with solver="loop", got a number',
     ),
     "conjugate gradients untied": (lambda: UNTIED.respond(S, "iterative"), ValueError, "solver: .* tied synapses"),
     # Runs.

@@ -13,7 +13,7 @@ use super::{Experiment, Figure, Setting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// Everything in about a minute on two cores
+    /// Everything in two minutes on two cores
     Quick,
     /// The authors' numbers of starts and presentations
     Paper,

@@ -34,7 +34,7 @@ struct Variant<'a> {
 /// A, the error after a switch; B, its means.
 pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let mut canvas = Canvas::new(SIZE[0], SIZE[1], style);
-    let roles = [Role::Learned, Role::Initial, Role::Unit, Role::Training, Role::Other];
+    let roles = [Role::Learned, Role::Initial, Role::Unit, Role::Further, Role::Other];
     let read = |(name, role)| -> Result<Variant> {
         let numbers = Numbers::deserialize(findings.numbers(Figure::Ablation, name))?;
         Ok(Variant { name, role, series: findings.series(Figure::Ablation, name)?, numbers })

@@ -64,8 +64,8 @@ const KINDS: [(&str, &str, Role, Option<&str>); 9] = [
     ("eigenbasis", "mean eigenbasis", Role::Context, None),
     ("local", "local frame", Role::Unit, None),
     ("random", "random", Role::Initial, None),
-    ("prior", "learned, prior over *g*", Role::Training, None),
-    ("prior-independent", "the same, *g* independent", Role::Training, Some("7 3")),
+    ("prior", "learned, prior over *g*", Role::Further, None),
+    ("prior-independent", "the same, *g* independent", Role::Further, Some("7 3")),
     ("ledoit-wolf", "no circuit: Ledoit–Wolf", Role::Other, None),
     ("running-covariance", "sample covariance", Role::Other, Some("2 3")),
 ];
@@ -202,7 +202,7 @@ fn after_switch(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
         canvas.part("series", variant.label, |canvas| {
             let x = curve.sample.iter().copied();
             let band = curve.error.iter().map(|[low, _, high]| Some([(*low)?, (*high)?]));
-            let banded = matches!(variant.role, Role::Learned | Role::Training | Role::Other);
+            let banded = matches!(variant.role, Role::Learned | Role::Further | Role::Other);
             if banded && variant.dash.is_none() {
                 plot.band(canvas, &x.clone().zip(band).collect::<Vec<_>>(), variant.role);
             }
@@ -219,7 +219,7 @@ fn threshold(canvas: &mut Canvas, plot: &Plot) {
 
 /// C: the error with optimal gains.
 fn floors(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
-    let with = variants.iter().filter(|variant| variant.series.k.is_some() && variant.role != Role::Training);
+    let with = variants.iter().filter(|variant| variant.series.k.is_some() && variant.role != Role::Further);
     let ends = with.clone().flat_map(|variant| variant.series.floor.iter().flatten().flatten());
     let plot = Plot::within(
         panel,

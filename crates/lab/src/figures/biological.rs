@@ -15,7 +15,7 @@ const SIZE: [f64; 2] = [WIDTH, 430.0];
 /// A–D.
 pub fn draw(findings: &Findings, style: Style) -> Result<Canvas> {
     let mut canvas = Canvas::new(SIZE[0], SIZE[1], style);
-    let roles = [Role::Learned, Role::Initial, Role::Unit, Role::Training, Role::Other];
+    let roles = [Role::Learned, Role::Initial, Role::Unit, Role::Further, Role::Other];
     let mut variants = findings.variants(Figure::Biological);
     // The reading that is shown start by start comes first.
     variants.sort_by_key(|&name| name != "authors");

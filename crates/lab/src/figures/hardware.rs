@@ -158,7 +158,7 @@ fn noise(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     for variant in variants {
         let series = &variant.series;
         let each = [
-            ("unlimited".to_owned(), Role::Training, &series.noisy_error, &series.noisy_lost),
+            ("unlimited".to_owned(), Role::Further, &series.noisy_error, &series.noisy_lost),
             (format!("{} bits", series.noisy_bits), Role::Learned, &series.coarse_error, &series.coarse_lost),
         ];
         for (words, role, sweep, lost) in each {
@@ -173,7 +173,7 @@ fn noise(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
         }
     }
     let entries = [
-        Entry::line(Paint::line(style, Role::Training), "unlimited"),
+        Entry::line(Paint::line(style, Role::Further), "unlimited"),
         Entry::line(Paint::line(style, Role::Learned), &format!("{} bits", first.series.noisy_bits)),
         Entry::line(known, "σ^2"),
     ];

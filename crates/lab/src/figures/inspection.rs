@@ -188,7 +188,7 @@ fn gains_over_time(canvas: &mut Canvas, panel: Frame, points: &[Point], time: &T
 }
 
 const COLOURS: [Role; 6] =
-    [Role::Learned, Role::Initial, Role::Unit, Role::Context, Role::Training, Role::Other];
+    [Role::Learned, Role::Initial, Role::Unit, Role::Context, Role::Further, Role::Other];
 
 /// The error while the gains adapt, and what it would be if they did not.
 fn error_over_time(canvas: &mut Canvas, panel: Frame, adaptation: &Adaptation, time: &Time) {

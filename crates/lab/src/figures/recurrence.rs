@@ -132,7 +132,7 @@ fn distances(canvas: &mut Canvas, panel: Frame, variants: &[Variant]) {
     plot.draw(canvas);
     exact(canvas, &plot, variants[0].series.exact_distance);
     let mut entries = Vec::new();
-    for (variant, role) in variants.iter().zip([Role::Learned, Role::Training]) {
+    for (variant, role) in variants.iter().zip([Role::Learned, Role::Further]) {
         canvas.part("series", variant.words, |canvas| {
             variant.series.loop_distance.draw(
                 canvas,
@@ -191,7 +191,7 @@ fn learning(canvas: &mut Canvas, panel: Frame, series: &Series) {
     );
     plot.draw(canvas);
     let mut entries = Vec::new();
-    for (curve, role) in series.curves.iter().zip([Role::Training, Role::Learned, Role::Truth, Role::Other]) {
+    for (curve, role) in series.curves.iter().zip([Role::Further, Role::Learned, Role::Truth, Role::Other]) {
         let paint = Paint::line(style, role);
         let words = match (curve.iterations.as_str(), series.seeds - curve.finished) {
             ("exact", _) => "exact".to_owned(),

@@ -27,7 +27,7 @@ pub enum Role {
     /// The unit circle; gains held fixed; the eigenvectors of contexts: green.
     Unit,
     /// A fourth series beside others: purple.
-    Training,
+    Further,
     /// A third reading beside others.
     Other,
     /// Contexts that were learned from, where those kept back are red: blue.
@@ -102,7 +102,7 @@ impl Style {
             Role::Truth => ["#222222", "#000000"],
             Role::Context => ["#e69f00", "#b37b00"],
             Role::Unit => ["#009e73", "#00694c"],
-            Role::Training | Role::Random | Role::Occurring => ["#b0568a", "#7d3a61"],
+            Role::Further | Role::Random | Role::Occurring => ["#b0568a", "#7d3a61"],
             Role::Other => ["#56b4e9", "#2b7fb0"],
         };
         match self {
@@ -119,7 +119,7 @@ impl Style {
             (Self::Print, Role::Initial | Role::Random | Role::Reachable) => Some("6 2"),
             (Self::Print, Role::Context | Role::Occurring) => Some("1.5 1.5"),
             (Self::Print, Role::Unit) => Some("5 2 1 2"),
-            (Self::Print, Role::Training | Role::Seen | Role::Basis) => Some("3 2"),
+            (Self::Print, Role::Further | Role::Seen | Role::Basis) => Some("3 2"),
             (Self::Print, Role::Other) => Some("7 2 1 2 1 2"),
         }
     }

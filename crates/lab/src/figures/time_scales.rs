@@ -49,7 +49,7 @@ struct Series {
 /// The models by what they are called in panel D and in the slices, with their roles.
 const MODELS: [(&str, &str, Role); 4] = [
     ("both", "both, unit columns", Role::Learned),
-    ("printed", "both, as printed", Role::Training),
+    ("printed", "both, as printed", Role::Further),
     ("gains", "gains alone", Role::Initial),
     ("synapses", "synapses alone", Role::Unit),
 ];

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 type _Array = NDArray[np.float32] | NDArray[np.float64]
 type _Doubles = NDArray[np.float64]
-type _Solver = Literal["direct", "iterative", "dynamics"]
+type _Solver = Literal["direct", "iterative", "dynamics", "loop"]
 type _Order = Literal["sequential", "concurrent"]
 type _UnitNorm = Literal["free", "projected", "multiplier"]
 type _Sign = Literal["free", "nonnegative"]
