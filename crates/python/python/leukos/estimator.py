@@ -111,7 +111,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     prior_ : tuple of arrays of shapes (K,) and (K, K), or None
         Mean and covariance of the gains that were best in the contexts of `fit`.
     whitening_matrix_, dewhitening_matrix_ : arrays of shape (channels, channels)
-        transform(X) = (X - mean_) @ whitening_matrix_.T, and back.
+        `transform(X)` is `(X - mean_) @ whitening_matrix_.T`, and back.
     n_samples_seen_ : int
         Rows that `fit` and `partial_fit` have summed up, and `adapt_transform` has seen since.
     n_features_in_, feature_names_in_

@@ -29,7 +29,7 @@ def sweep(
     path: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:
-    """Calls function(**parameters, seed=seed) for all parameters of a grid and all seeds.
+    """Calls `function(**parameters, seed=seed)` for all parameters of a grid and all seeds.
 
     Parameters
     ----------

@@ -1,0 +1,8 @@
+"""
+Temp
+====
+
+tmp
+"""
+import matplotlib.pyplot as plt
+plt.plot([1,2])
