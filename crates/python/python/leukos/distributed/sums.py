@@ -31,7 +31,7 @@ class ContextCovariances:
     """What `covariances` has summed up; contexts are in the order in which they first appear."""
 
     moments: dict[str, Moments]
-    """By the name of the context, which is "" without labels: what `AdaptiveWhitener.fit_moments` takes."""
+    """By the name of the context, which is "" without labels; this is what `AdaptiveWhitener.fit_moments` takes."""
 
     @property
     def names(self) -> list[str]:

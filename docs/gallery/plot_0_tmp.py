@@ -1,8 +1,0 @@
-"""
-Temp
-====
-
-tmp
-"""
-import matplotlib.pyplot as plt
-plt.plot([1,2])
