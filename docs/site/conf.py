@@ -45,6 +45,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    # Its page of times loads scripts from elsewhere.
+    "write_computation_times": False,
     "show_signature": False,
     "min_reported_time": 600,
     "image_srcset": ["2x"],
