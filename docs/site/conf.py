@@ -26,6 +26,7 @@ myst_enable_extensions = ["deflist"]
 # The types of parameters are in the docstrings, in words.
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
 napoleon_use_param = False
 # Their types are words too, and not names of classes.
@@ -65,6 +66,7 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_with_keys": False,
+    "navbar_persistent": ["search-button"],
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -82,6 +84,19 @@ def end_sections(app, what, name, obj, options, lines):
             lines.insert(i, "")
 
 
+def draw_dashes(app, what, name, obj, options, lines):
+    """Puts a dash between a parameter and what is said of it, which smart quotes would do, but not to it alone."""
+    lines[:] = [re.sub(r"^(\s*(?:\* )?\*\*.*?) -- ", r"\1 – ", line) for line in lines]
+
+
+def break_names(app, pagename, templatename, context, doctree):
+    """Lets long names of code break behind `::`, `_` and `/`: tables and phones are narrow."""
+    if "body" in context:
+        context["body"] = re.sub(
+            r'(?<=<span class="pre">)[^<]{20,}(?=</span>)', lambda name: re.sub(r"(::|_|/)(?=\w)", r"\1<wbr>", name[0]), context["body"]
+        )
+
+
 def signature(app, what, name, obj, options, args, result):
     """Shows a default of `...` for what it is, an empty sequence."""
     return (args.replace("record=...", "record=()"), result) if args else None
@@ -90,4 +105,6 @@ def signature(app, what, name, obj, options, args, result):
 def setup(app):
     # Before Napoleon, which comes at 500.
     app.connect("autodoc-process-docstring", end_sections, priority=400)
+    app.connect("autodoc-process-docstring", draw_dashes, priority=600)
     app.connect("autodoc-process-signature", signature)
+    app.connect("html-page-context", break_names)
