@@ -21,7 +21,9 @@ state = recording.pop("state")
 names = list(recording.columns)
 usable = (recording.notna() & (recording.abs() < 1000.0)).all(axis=1).to_numpy()
 changes = np.flatnonzero(state.to_numpy()[1:] != state.to_numpy()[:-1]) + 1
-print(f"{len(recording)} samples of {names}, {np.sum(~usable)} of them not usable, changes at {changes.tolist()}")
+print(
+    f"{len(recording)} samples of {names}, {np.sum(~usable)} of them not usable, changes at {changes.tolist()}"
+)
 
 # %%
 # Three whiteners
@@ -81,19 +83,31 @@ time = np.arange(len(recording)) / SAMPLE_RATE
 
 shown = recording.mask(pd.Series(~usable))
 for k, name in enumerate(names):
-    top.plot(time, (shown[name] - shown[name].median()) / 15.0 - 6 * k, color=plotting.COLOURS[k % 7], linewidth=0.3)
+    top.plot(
+        time, (shown[name] - shown[name].median()) / 15.0 - 6 * k, color=plotting.COLOURS[k % 7], linewidth=0.3
+    )
 top.set_yticks([-6 * k for k in range(len(names))], names)
 top.set(ylabel="channel, less its median", xlim=(0, time[-1]), ylim=(-35, 5))
 for start, end, name in zip([0, *changes], [*changes, len(state)], state.iloc[[0, *changes]]):
     top.text((start + end) / 2 / SAMPLE_RATE, 5.2, name, ha="center", va="bottom", fontsize=9)
 for ax in (top, middle):
-    ax.vlines(changes / SAMPLE_RATE, 0, 1, color="0.6", linewidth=0.8, transform=ax.get_xaxis_transform(), zorder=0)
+    ax.vlines(
+        changes / SAMPLE_RATE, 0, 1, color="0.6", linewidth=0.8, transform=ax.get_xaxis_transform(), zorder=0
+    )
 
 for (name, errors), colour in zip(curves.items(), ["#D55E00", "#0072B2"]):
     middle.plot((starts + WINDOW / 2) / SAMPLE_RATE, errors, color=colour, label=name)
 middle.axhline(floor, color="0.3", linestyle=":", linewidth=1, label="white, in so few samples")
 middle.axvspan(3200 / SAMPLE_RATE, 3900 / SAMPLE_RATE, color="0.93", zorder=0)
-middle.text(3550 / SAMPLE_RATE, 0.97, "C4 dead", transform=middle.get_xaxis_transform(), ha="center", va="top", fontsize=9)
+middle.text(
+    3550 / SAMPLE_RATE,
+    0.97,
+    "C4 dead",
+    transform=middle.get_xaxis_transform(),
+    ha="center",
+    va="top",
+    fontsize=9,
+)
 middle.set(yscale="log", xlim=(0, time[-1]), xlabel="time (s)", ylabel="whitening error\nof two seconds")
 middle.set_yticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
 middle.minorticks_off()
@@ -102,7 +116,9 @@ middle.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=
 pictures = below.subplots(1, 3)
 walking = usable & (state == "walk").to_numpy() & ~dead
 walking[: changes[0] + 500] = False  # not the first two seconds
-for ax, title, responses in zip(pictures, ["stimuli", "ZCA", "gains adapt"], [recording.to_numpy(), zca, adapted]):
+for ax, title, responses in zip(
+    pictures, ["stimuli", "ZCA", "gains adapt"], [recording.to_numpy(), zca, adapted]
+):
     covariance = np.cov(responses[walking].T)
     if title == "stimuli":
         covariance = covariance / np.median(covariance.diagonal())

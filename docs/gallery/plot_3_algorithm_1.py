@@ -14,7 +14,9 @@ import leukos
 from leukos import datasets, plotting
 
 SEEDS, PRESENTATIONS, SAMPLES, EVERY = 12, 400, 400, 20
-RATES = dict(gain_rate=0.05, synapse_rate=1e-4, unit_norm="projected")  # columns stay of length one, as in Fig. 3E
+RATES = dict(
+    gain_rate=0.05, synapse_rate=1e-4, unit_norm="projected"
+)  # columns stay of length one, as in Fig. 3E
 
 
 def learn(seed, **changes):
@@ -63,13 +65,17 @@ floor = np.median([with_true_axes(seed) for seed in range(SEEDS)])
 # flipped to be nearest to those of V.
 
 LOOK = 100  # look at every hundredth of the recorded synapses
-distances = np.array([[leukos.align(W, V)[1] for W in trace[::LOOK]] for _, trace, V in runs["gains and synapses"]])
+distances = np.array(
+    [[leukos.align(W, V)[1] for W in trace[::LOOK]] for _, trace, V in runs["gains and synapses"]]
+)
 
 # %%
 # What came out
 # -------------
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(8.8, 3.1), layout="constrained", width_ratios=[3, 3, 2.3])
+figure, (left, middle, right) = plt.subplots(
+    1, 3, figsize=(8.8, 3.1), layout="constrained", width_ratios=[3, 3, 2.3]
+)
 
 
 def band(ax, x, curves, colour, label=None):
@@ -102,8 +108,17 @@ for k, colour in enumerate(plotting.COLOURS[:2]):
     right.plot(*trace[-1, :, k], "o", color=colour, markersize=6)
 right.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", xlabel="neuron 1", ylabel="neuron 2")
 right.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-right.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, handlelength=1.2,
-             columnspacing=0.8, handletextpad=0.4, borderaxespad=0.2)
+right.legend(
+    frameon=False,
+    fontsize=9,
+    loc="lower left",
+    bbox_to_anchor=(0.0, 1.0),
+    ncols=3,
+    handlelength=1.2,
+    columnspacing=0.8,
+    handletextpad=0.4,
+    borderaxespad=0.2,
+)
 plt.show()
 
 # %%
@@ -111,8 +126,11 @@ plt.show()
 # two columns of W in the run that had the longest way, from where they start (open) to where they end (filled).
 
 last = {name: np.median(own[:, -5:].mean(axis=1)) for name, own in errors.items()}
-print(f"error over the last 50 presentations: {last['gains and synapses']:.2f}, gains alone {last['gains alone']:.2f}, W = V {floor:.2f}")
-print(f"distance from V: {np.median(distances[:, 0]):.2f} at the start, {np.median(distances[:, -1]):.3f} at the end")
+print("error over the last 50 presentations:", {name: round(float(own), 2) for name, own in last.items()})
+print(f"with W = V: {floor:.2f}")
+print(
+    f"distance from V: {np.median(distances[:, 0]):.2f} at the start, {np.median(distances[:, -1]):.3f} at the end"
+)
 
 # %%
 # What is left of the error is no fault of the synapses: a gain rate of 0.05 is noisy, and contexts of 400 stimuli spend

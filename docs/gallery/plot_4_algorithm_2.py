@@ -34,7 +34,9 @@ TRAINING, KEPT_BACK = slice(0, 50), slice(50, 56)
 
 def error_with(synapses, covariances):
     circuits = (leukos.Circuit(synapses, leukos.optimal_gains(synapses, C)) for C in covariances)
-    return np.mean([leukos.whitening_error(c.inverse_whitening_matrix(), C) for c, C in zip(circuits, covariances)])
+    return np.mean(
+        [leukos.whitening_error(c.inverse_whitening_matrix(), C) for c, C in zip(circuits, covariances)]
+    )
 
 
 def learn(covariances, seed):
@@ -45,7 +47,13 @@ def learn(covariances, seed):
         rate = 0.05 if stretch < 9 else 0.01
         presented = rng.integers(50, size=PRESENTATIONS)
         circuit = leukos.run_offline(
-            circuit, covariances[TRAINING], presented, steps=50, gain_rate=0.5, synapse_rate=rate, unit_norm="projected",
+            circuit,
+            covariances[TRAINING],
+            presented,
+            steps=50,
+            gain_rate=0.5,
+            synapse_rate=rate,
+            unit_norm="projected",
             errors=False,
         ).circuit
         errors.append(error_with(circuit.synapses, covariances[KEPT_BACK]))
@@ -74,7 +82,9 @@ def matched(synapses):
 
 
 aligned, match = matched(runs[0][1])
-random = [matched(np.linalg.qr(np.random.default_rng(s).normal(size=(N, N)))[0])[1].mean() for s in range(SEEDS)]
+random = [
+    matched(np.linalg.qr(np.random.default_rng(s).normal(size=(N, N)))[0])[1].mean() for s in range(SEEDS)
+]
 
 # %%
 # What came out
@@ -104,7 +114,8 @@ plt.show()
 # Left: thin lines are starts, thick ones their medians. Middle: the 25 columns of W of the first start, each as a
 # picture of 5 × 5 pixels, in the order of the cosines that they match.
 
-print(f"median match to cosines {np.median([matched(W)[1].mean() for _, W in runs]):.2f}; of random synapses {np.median(random):.2f}")
+learned = np.median([matched(W)[1].mean() for _, W in runs])
+print(f"median match to cosines {learned:.2f}; of random synapses {np.median(random):.2f}")
 for name, each in [("1/f contexts", runs), ("controls", control_runs)]:
     start, end = np.median([own[[0, -1]] for own, _ in each], axis=0)
     print(f"{name:13} error with best gains {start:.2f} before, {end:.3f} after learning")

@@ -84,8 +84,22 @@ figure, axes = plt.subplots(2, 2, figsize=(8.0, 5.6), layout="constrained")
 thousands = np.arange(len(runs[0].errors)) * EVERY / 1000
 
 for place, run in enumerate(runs):
-    first.plot(thousands, asymmetry(run), color="#0072B2", linewidth=1.2, alpha=0.5, label=None if place else "measured")
-    first.plot(thousands, predicted(run), color="black", linewidth=0.8, linestyle=":", label=None if place else "predicted")
+    first.plot(
+        thousands,
+        asymmetry(run),
+        color="#0072B2",
+        linewidth=1.2,
+        alpha=0.5,
+        label=None if place else "measured",
+    )
+    first.plot(
+        thousands,
+        predicted(run),
+        color="black",
+        linewidth=0.8,
+        linestyle=":",
+        label=None if place else "predicted",
+    )
 first.set(yscale="log", ylim=(1e-4, 2), ylabel="asymmetry, ‖W$_{rn}$ − W$_{nr}^\\top$‖")
 first.legend(frameon=False)
 
@@ -117,8 +131,18 @@ for ax in (first, second, third):
 
 shown = runs[int(np.argmax([asymmetry(run)[0] for run in runs]))]
 for k in range(2):
-    fourth.plot([0, 1.2 * AXES[0, k]], [0, 1.2 * AXES[1, k]], color="0.6", linestyle="--", linewidth=1, label=None if k else "V")
-    for part, colour, name in [("feedforward", plotting.COLOURS[2], "W$_{rn}$"), ("synapses", plotting.COLOURS[1], "W$_{nr}$")]:
+    fourth.plot(
+        [0, 1.2 * AXES[0, k]],
+        [0, 1.2 * AXES[1, k]],
+        color="0.6",
+        linestyle="--",
+        linewidth=1,
+        label=None if k else "V",
+    )
+    for part, colour, name in [
+        ("feedforward", plotting.COLOURS[2], "W$_{rn}$"),
+        ("synapses", plotting.COLOURS[1], "W$_{nr}$"),
+    ]:
         path = shown.trace[part][:, k, :] if part == "feedforward" else shown.trace[part][:, :, k]
         fourth.plot(*path.T, color=colour, linewidth=1.4, label=None if k else name)
         fourth.plot(*path[0], "o", markerfacecolor="white", color=colour, markersize=6)
@@ -131,12 +155,16 @@ plt.show()
 
 # %%
 # Above: the asymmetry of each run beside its prediction, and how far either kind of synapses is from the axes that the
-# contexts share. Below: the whitening error in the second half of each presentation, when the gains have adapted, as a mean
-# over ten of them; and the weights of both interneurons in one run, from open to filled circles. Bands are quartiles over the runs.
+# contexts share. Below: the whitening error in the second half of each presentation, when the gains have adapted, as a
+# mean over ten of them; and the weights of both interneurons in one run, from open to filled circles. Bands are
+# quartiles over the runs.
 
-print(f"asymmetry: median {np.median([asymmetry(r)[0] for r in runs]):.2f} at the start, {np.median([asymmetry(r)[-1] for r in runs]):.1e} at the end")
-print(f"distance from V: median {np.median(back[:, 0]):.2f} at the start, {np.median(back[:, -1]):.3f} at the end")
-print(f"whitening error: median {np.median(errors[:, 0]):.2f} in the first ten presentations, {np.median(errors[:, -5:].mean(axis=1)):.2f} in the last fifty")
+start, end = np.median([asymmetry(run)[[0, -1]] for run in runs], axis=0)
+print(f"asymmetry: median {start:.2f} at the start, {end:.1e} at the end")
+start, end = np.median(back[:, [0, -1]], axis=0)
+print(f"distance from V: median {start:.2f} at the start, {end:.3f} at the end")
+start, end = np.median(errors[:, 0]), np.median(errors[:, -5:].mean(axis=1))
+print(f"whitening error: median {start:.2f} in the first ten presentations, {end:.2f} in the last fifty")
 
 # %%
 # Starts matter more than rates here. From two independent random starts in the whole quadrant a share of runs passes

@@ -69,7 +69,9 @@ def correct(seed, drift):
     for stay in STAYS if drift == 0.6 else [1]:
         stream, labels = world.record(unseen, stay)
         outcome["fixed", stay] = fixed.predict(stream) == labels
-        outcome["adapting", stay] = classifier.predict(copy.deepcopy(whitener).adapt_transform(stream)) == labels
+        outcome["adapting", stay] = (
+            classifier.predict(copy.deepcopy(whitener).adapt_transform(stream)) == labels
+        )
     stream, labels = world.record(unseen)
     halves = zip(stream.reshape(TEST, 2, -1, CHANNELS), labels.reshape(TEST, 2, -1))
     own = [LinearDiscriminantAnalysis().fit(x[0], t[0]).predict(x[1]) == t[1] for x, t in halves]

@@ -68,17 +68,25 @@ def remote(site: Path) -> list[str]:
     for page in sorted(site.rglob("*.html")):
         loaded = Loaded()
         loaded.feed(page.read_text())
-        found += [f"{page.relative_to(site)}: {url}" for url in loaded.addresses if re.match(r"(https?:)?//", url)]
+        found += [
+            f"{page.relative_to(site)}: {url}" for url in loaded.addresses if re.match(r"(https?:)?//", url)
+        ]
     for sheet in sorted(site.rglob("*.css")):
-        urls = re.findall(r"url\(\s*[\"']?((?:https?:)?//[^)\"']+)|@import\s+[\"']((?:https?:)?//[^\"']+)", sheet.read_text())
+        urls = re.findall(
+            r"url\(\s*[\"']?((?:https?:)?//[^)\"']+)|@import\s+[\"']((?:https?:)?//[^\"']+)", sheet.read_text()
+        )
         found += [f"{sheet.relative_to(site)}: {''.join(url)}" for url in urls]
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Builds the documentation site.")
-    parser.add_argument("--out", type=Path, default=ROOT / "target/site", help="where it goes [default: target/site]")
-    parser.add_argument("--again", action="store_true", help="keep what the last build made and has not changed since")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "target/site", help="where it goes [default: target/site]"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="keep what the last build made and has not changed since"
+    )
     options = parser.parse_args()
     program = os.environ.get("LEUKOS_PROGRAM")
     if not program or not Path(program).is_file():

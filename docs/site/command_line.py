@@ -23,7 +23,11 @@ It exits with 0 when it is done, with 1 when something failed, with 2 when it wa
 def reference(program: Path) -> str:
     """The page, in MyST."""
     overview = _help(program)
-    verbs = [verb for verb in re.findall(r"^  ([a-z]+) ", overview.split("Commands:")[1], re.MULTILINE) if verb != "help"]
+    verbs = [
+        verb
+        for verb in re.findall(r"^  ([a-z]+) ", overview.split("Commands:")[1], re.MULTILINE)
+        if verb != "help"
+    ]
     pages = [_verb(verb, _help(program, verb)) for verb in verbs]
     return "\n".join([HEAD, _code(overview), *pages])
 
@@ -68,7 +72,12 @@ def _entry(entry: str) -> str:
 
 def _aligned(text: str) -> str:
     """A list needs an empty line before it, and its names no room after them."""
-    return re.sub(r"^(- \S+): +", r"\1: ", text.replace("Possible values:\n-", "Possible values:\n\n-"), flags=re.MULTILINE)
+    return re.sub(
+        r"^(- \S+): +",
+        r"\1: ",
+        text.replace("Possible values:\n-", "Possible values:\n\n-"),
+        flags=re.MULTILINE,
+    )
 
 
 def _prose(line: str) -> str:

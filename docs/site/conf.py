@@ -86,14 +86,16 @@ def end_sections(app, what, name, obj, options, lines):
 
 def draw_dashes(app, what, name, obj, options, lines):
     """Puts a dash between a parameter and what is said of it, which smart quotes would do, but not to it alone."""
-    lines[:] = [re.sub(r"^(\s*(?:\* )?\*\*.*?) -- ", r"\1 – ", line) for line in lines]
+    lines[:] = [re.sub(r"^([^*]*(?:\* )?\*\*.*?) -- ", r"\1 – ", line) for line in lines]
 
 
 def break_names(app, pagename, templatename, context, doctree):
     """Lets long names of code break behind `::`, `_` and `/`: tables and phones are narrow."""
     if "body" in context:
         context["body"] = re.sub(
-            r'(?<=<span class="pre">)[^<]{20,}(?=</span>)', lambda name: re.sub(r"(::|_|/)(?=\w)", r"\1<wbr>", name[0]), context["body"]
+            r'(?<=<span class="pre">)[^<]{20,}(?=</span>)',
+            lambda name: re.sub(r"(::|_|/)(?=\w)", r"\1<wbr>", name[0]),
+            context["body"],
         )
 
 
