@@ -14,9 +14,8 @@ import leukos
 from leukos import datasets, plotting
 
 SEEDS, PRESENTATIONS, SAMPLES, EVERY = 12, 400, 400, 20
-RATES = dict(
-    gain_rate=0.05, synapse_rate=1e-4, unit_norm="projected"
-)  # columns stay of length one, as in Fig. 3E
+# Columns stay of length one, as in Fig. 3E.
+RATES = dict(gain_rate=0.05, synapse_rate=1e-4, unit_norm="projected")
 
 
 def learn(seed, **changes):

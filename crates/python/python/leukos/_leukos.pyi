@@ -1,18 +1,18 @@
-"""Types of the compiled part; its documentation is in the module itself."""
+"""Types of the compiled part, and its documentation, which `stubs.py` copies from the Rust that it is written in."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-type _Array = NDArray[np.float32] | NDArray[np.float64]
-type _Doubles = NDArray[np.float64]
-type _Solver = Literal["direct", "iterative", "dynamics", "loop"]
-type _Order = Literal["sequential", "concurrent"]
-type _UnitNorm = Literal["free", "projected", "multiplier"]
-type _Sign = Literal["free", "nonnegative"]
-type _Part = Literal["gains", "synapses", "feedforward", "multipliers"]
+_Array: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+_Doubles: TypeAlias = NDArray[np.float64]
+_Solver: TypeAlias = Literal["direct", "iterative", "dynamics", "loop"]
+_Order: TypeAlias = Literal["sequential", "concurrent"]
+_UnitNorm: TypeAlias = Literal["free", "projected", "multiplier"]
+_Sign: TypeAlias = Literal["free", "nonnegative"]
+_Part: TypeAlias = Literal["gains", "synapses", "feedforward", "multipliers"]
 
 __all__ = [
     "Circuit",
@@ -42,13 +42,35 @@ __all__ = [
 __version__: str
 
 class DivergedError(RuntimeError):
+    """A run lost definiteness. `step` is the step, counted from 0, whose update or response failed; `circuit` is the last circuit known to be valid. Smaller rates may help."""
     step: int
     circuit: Circuit
 
-class NotConvergedError(RuntimeError): ...
+class NotConvergedError(RuntimeError):
+    """The recurrent dynamics did not settle, or an iteration ran out of steps."""
 
 @final
 class Circuit:
+    """A circuit of N primary neurons and K interneurons, M = leak I + W diag(g) W' (Eq. 2).
+
+    Parameters
+    ----------
+    synapses : array of shape (N, K)
+        W; the feedback weights W_nr where `feedforward` is given. Their dtype, float32 or float64, is the circuit's.
+    gains : array of shape (K,)
+        g, one for each interneuron.
+    leak : float
+        The leak, alpha in the paper; 0 or more.
+    feedforward : array of shape (K, N), optional
+        W_rn, which makes the circuit untied.
+    multipliers : array of shape (K,), optional
+        The Lagrange multipliers of the unit-norm constraint; 0 unless given.
+
+    Raises ValueError when shapes do not fit, a number is not finite, or M is not positive definite (untied: an
+    eigenvalue of M has a real part that is not positive).
+
+    A circuit never changes: a run starts from it and hands out a new one.
+    """
     def __new__(
         cls,
         synapses: ArrayLike,
@@ -59,18 +81,25 @@ class Circuit:
         multipliers: ArrayLike | None = None,
     ) -> Self: ...
     @property
-    def synapses(self) -> _Array: ...
+    def synapses(self) -> _Array:
+        """W (N, K), or the feedback weights W_nr of an untied circuit; a copy."""
     @property
-    def feedforward(self) -> _Array | None: ...
+    def feedforward(self) -> _Array | None:
+        """The feedforward weights W_rn (K, N) of an untied circuit, else None; a copy."""
     @property
-    def gains(self) -> _Array: ...
+    def gains(self) -> _Array:
+        """g (K,); a copy."""
     @property
-    def multipliers(self) -> _Array: ...
+    def multipliers(self) -> _Array:
+        """The Lagrange multipliers m (K,); a copy."""
     @property
-    def leak(self) -> float: ...
+    def leak(self) -> float:
+        """The leak."""
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
-    def inverse_whitening_matrix(self) -> _Array: ...
-    def whitening_matrix(self) -> _Array: ...
+    def inverse_whitening_matrix(self) -> _Array:
+        """M = leak I + W_nr diag(g) W_rn (N, N), which turns responses back into stimuli."""
+    def whitening_matrix(self) -> _Array:
+        """F = M^-1 (N, N), which turns stimuli into responses."""
     def respond(
         self,
         S: ArrayLike,
@@ -79,10 +108,38 @@ class Circuit:
         response_rate: float | None = None,
         tolerance: float | None = None,
         max_iterations: int | None = None,
-    ) -> _Array: ...
+    ) -> _Array:
+        """The responses r = M^-1 s (Eq. 6) to stimuli, with everything frozen.
+
+        Parameters
+        ----------
+        S : array of shape (T, N), or (N,) for one stimulus
+        solver : "direct", "iterative", "dynamics" or "loop"
+            A factorisation, conjugate gradients, the recurrent dynamics of Algorithms 1 and 3 until they settle, or the
+            same dynamics cut short: exactly `max_iterations` steps from r = 0, settled or not.
+        response_rate, max_iterations
+            Of "dynamics" and "loop". A response rate of None is chosen from a bound on the eigenvalues of M.
+        tolerance
+            Of "dynamics" and "iterative".
+
+        Returns an array of the shape of S and the dtype of the circuit.
+        """
 
 @final
 class OnlineRun:
+    """What came out of `run_online` or `run_biological`.
+
+    Attributes
+    ----------
+    responses : array of shape (T, N)
+        What the circuit said to each stimulus, before it learned from it.
+    circuit : Circuit
+        The circuit at the end.
+    errors : array of shape (ceil(T / every),), or None
+        The whitening error (operator norm) before the steps 0, every, 2 every, ...; None without covariances.
+    trace : dict
+        For each name in `record` an array whose first axis runs over the same steps.
+    """
     def __new__(
         cls, responses: _Array, circuit: Circuit, errors: _Doubles | None, trace: dict[str, _Array]
     ) -> Self: ...
@@ -98,6 +155,15 @@ class OnlineRun:
 
 @final
 class OfflineRun:
+    """What came out of `run_offline`.
+
+    Attributes
+    ----------
+    errors : array of shape (presentations, steps), or None
+        The whitening error (operator norm) before each step; None where it was not to be measured.
+    circuit : Circuit
+        The circuit at the end.
+    """
     def __new__(cls, errors: _Doubles | None, circuit: Circuit, presentations: int) -> Self: ...
     def __getnewargs__(self) -> tuple[Any, ...]: ...
     @property
@@ -124,7 +190,40 @@ def run_online(
     presented: ArrayLike | None = None,
     record: Sequence[_Part] = ...,
     every: int = 1,
-) -> OnlineRun: ...
+) -> OnlineRun:
+    """Runs a circuit on stimuli and lets it learn from each (Algorithm 1 with its defaults).
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Where to start, tied or untied; it is not changed.
+    S : array of shape (T, N)
+        Stimuli.
+    gain_rate, synapse_rate, multiplier_rate : float or None
+        The rates of gains (Eq. 7), synapses (Eq. 8) and multipliers. None freezes that part.
+    order : "sequential" or "concurrent"
+        Whether an update sees values that are new already, as in the pseudo-code, or the old ones, as in the text.
+    unit_norm : "free", "projected" or "multiplier"
+        How the length of an interneuron's weights is held at one.
+    sign : "free" or "nonnegative"
+        Whether gains, weights and multipliers are rectified.
+    batch : int
+        How many samples are answered before their mean update is made.
+    solver, response_rate, tolerance, max_iterations
+        How responses are found; see `Circuit.respond`.
+    covariances : array of shape (contexts, N, N), optional
+        Measures the whitening error against them. S consists of presentations of equal length, one for each
+        covariance, or one for each entry of `presented`.
+    presented : array of shape (presentations,), optional
+        Which of the covariances each presentation has.
+    record : sequence of "gains", "synapses", "feedforward" and "multipliers"
+        What to keep of the circuits on the way.
+    every : int
+        Keep and measure only before the steps 0, every, 2 every, ...
+
+    Returns an `OnlineRun`. Raises `DivergedError` when M stops being positive definite, and `NotConvergedError` when
+    the dynamics do not settle.
+    """
 def run_biological(
     circuit: Circuit,
     S: ArrayLike,
@@ -142,7 +241,12 @@ def run_biological(
     presented: ArrayLike | None = None,
     record: Sequence[_Part] = ...,
     every: int = 1,
-) -> OnlineRun: ...
+) -> OnlineRun:
+    """Algorithm 3: separate feedforward and feedback synapses, all numbers non-negative, unit norm by multipliers.
+
+    The preset of `run_online` with unit_norm="multiplier" and sign="nonnegative"; the circuit must be untied, and none of its
+    numbers negative. The other parameters are those of `run_online`.
+    """
 def run_offline(
     circuit: Circuit,
     covariances: ArrayLike,
@@ -157,39 +261,135 @@ def run_offline(
     multiplier_rate: float | None = None,
     gains: Literal["rule", "least_squares", "optimal"] = "rule",
     errors: bool = True,
-) -> OfflineRun: ...
-def objective(M: ArrayLike, C: ArrayLike) -> float: ...
-def gradient(M: ArrayLike, C: ArrayLike) -> _Doubles: ...
-def whitening_error(M: ArrayLike, C: ArrayLike) -> float: ...
-def align(A: ArrayLike, B: ArrayLike) -> tuple[_Doubles, float]: ...
-def optimal_gains(W: ArrayLike, C: ArrayLike, leak: float = 1.0) -> _Doubles: ...
-def least_squares_gains(W: ArrayLike, C: ArrayLike, leak: float = 1.0) -> _Doubles: ...
+) -> OfflineRun:
+    """Runs a circuit on the covariances of contexts (Algorithm 2).
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Where to start; it is not changed.
+    covariances : array of shape (contexts, N, N)
+        C_ss of each context.
+    presented : array of shape (presentations,)
+        Which context each presentation shows, by number from 0.
+    steps : int
+        Updates in each presentation, J in the paper.
+    gain_rate, synapse_rate, multiplier_rate : float or None
+        The rates of gains (Eq. 7), synapses (Eq. 8) and multipliers. None freezes that part.
+    order : "concurrent" or "sequential"
+        As in the paper's text and the authors' code, or as in the pseudo-code, which diverges on natural images.
+    unit_norm, sign
+        As for `run_online`.
+    gains : "rule", "least_squares" or "optimal"
+        Whether gains are stepped by their rule, or set before each step: so that M is nearest to C^(1/2), or to the
+        minimum of the objective.
+    errors : bool
+        Whether the whitening error is measured before each step, which takes longer than the step itself.
+
+    Returns an `OfflineRun`. Raises `DivergedError` when M stops being positive definite.
+    """
+def objective(M: ArrayLike, C: ArrayLike) -> float:
+    """The objective f_C(M) = tr(M^-1 C + M) (Eq. 3), infinite where M is not positive definite.
+
+    Parameters
+    ----------
+    M : array of shape (N, N), symmetric
+    C : array of shape (N, N), a covariance
+
+    Its minimum 2 tr C^(1/2) is at M = C^(1/2).
+    """
+def gradient(M: ArrayLike, C: ArrayLike) -> _Doubles:
+    """The gradient I - M^-1 C M^-1 of the objective, for symmetric M.
+
+    Parameters
+    ----------
+    M : array of shape (N, N), positive definite
+    C : array of shape (N, N), a covariance
+    """
+def whitening_error(M: ArrayLike, C: ArrayLike) -> float:
+    """The whitening error, the operator norm of M^-1 C M^-T - I (Eq. 9): 0 where responses are white.
+
+    Parameters
+    ----------
+    M : array of shape (N, N), the inverse whitening matrix
+    C : array of shape (N, N), a covariance
+    """
+def align(A: ArrayLike, B: ArrayLike) -> tuple[_Doubles, float]:
+    """The columns of A, permuted and flipped so that they are nearest to those of B, and the distance that is left.
+
+    Parameters
+    ----------
+    A, B : arrays of shape (N, K)
+
+    Returns (A_aligned, distance). The alignment is exact (an assignment problem); the distance is the Frobenius norm
+    of A_aligned - B.
+    """
+def optimal_gains(W: ArrayLike, C: ArrayLike, leak: float = 1.0) -> _Doubles:
+    """The gains (K,) that minimise the objective f_C(leak I + W diag(g) W').
+
+    Parameters
+    ----------
+    W : array of shape (N, K)
+    C : array of shape (N, N), positive definite
+    leak : float
+    """
+def least_squares_gains(W: ArrayLike, C: ArrayLike, leak: float = 1.0) -> _Doubles:
+    """The gains (K,) for which M = leak I + W diag(g) W' is nearest to C^(1/2) in the Frobenius norm.
+
+    Parameters
+    ----------
+    W : array of shape (N, K)
+    C : array of shape (N, N), a covariance
+    leak : float
+
+    M need not be positive definite there.
+    """
 
 @final
 class Moments:
+    """Count, mean and co-moments of samples, which can be summed up apart and merged.
+
+    Parameters
+    ----------
+    channels : int
+
+    Any split of the samples gives the same to rounding, and the same bits as long as it is the same split (Chan, Golub
+    and LeVeque 1983). Rows with a NaN or an infinity are counted in `bad` and left out.
+    """
     def __new__(cls, channels: int) -> Self: ...
-    def update(self, X: ArrayLike) -> None: ...
-    def merge(self, other: Moments) -> None: ...
-    def covariance(self) -> _Doubles: ...
+    def update(self, X: ArrayLike) -> None:
+        """Takes in rows of samples, an array of shape (T, channels)."""
+    def merge(self, other: Moments) -> None:
+        """Takes in what another has summed up."""
+    def covariance(self) -> _Doubles:
+        """The covariance (channels, channels) about the mean, divided by the count."""
     @property
-    def channels(self) -> int: ...
+    def channels(self) -> int:
+        """The number of channels."""
     @property
-    def count(self) -> int: ...
+    def count(self) -> int:
+        """The number of samples summed up."""
     @property
-    def bad(self) -> int: ...
+    def bad(self) -> int:
+        """The number of samples left out."""
     @property
-    def mean(self) -> _Doubles: ...
+    def mean(self) -> _Doubles:
+        """The mean (channels,)."""
     @property
-    def comoments(self) -> _Doubles: ...
+    def comoments(self) -> _Doubles:
+        """The sum of (s - mean)(s - mean)' (channels, channels)."""
 
 @final
 class ContextMoments:
+    """Moments of each context of a stream; the engine of `AdaptiveWhitener.fit`."""
     def __new__(cls, channels: int, saturation: float | None) -> Self: ...
     @staticmethod
-    def of(channels: int, saturation: float | None, contexts: Sequence[tuple[str, Moments]]) -> ContextMoments: ...
+    def of(channels: int, saturation: float | None, contexts: Sequence[tuple[str, Moments]]) -> ContextMoments:
+        """Of contexts that were summed up elsewhere, by name; further rows can be taken in."""
     def __len__(self) -> int: ...
     def __copy__(self) -> Self: ...
-    def update(self, context: str, X: ArrayLike) -> None: ...
+    def update(self, context: str, X: ArrayLike) -> None:
+        """Takes in rows of one context."""
     @property
     def rows(self) -> int: ...
     @property
@@ -197,37 +397,52 @@ class ContextMoments:
 
 @final
 class Whitener:
+    """A fitted whitener, in the precision of the rows that it saw last: the engine of `AdaptiveWhitener`."""
     @staticmethod
-    def fit(moments: ContextMoments, fitting: Mapping[str, Any]) -> Whitener: ...
+    def fit(moments: ContextMoments, fitting: Mapping[str, Any]) -> Whitener:
+        """Fits a whitener to the moments of contexts."""
     @staticmethod
-    def from_bytes(bytes: bytes) -> Whitener: ...
-    def to_bytes(self) -> bytes: ...
+    def from_bytes(bytes: bytes) -> Whitener:
+        """Reads a model file."""
+    def to_bytes(self) -> bytes:
+        """The bytes of the model file."""
     def __copy__(self) -> Self: ...
-    def adapt(self, X: ArrayLike) -> _Array: ...
-    def adapt_inverse(self, X: ArrayLike) -> _Array: ...
-    def transform(self, X: ArrayLike) -> _Array: ...
-    def inverse_transform(self, X: ArrayLike) -> _Array: ...
-    def begin_context(self) -> None: ...
+    def adapt(self, X: ArrayLike) -> _Array:
+        """Whitens rows and adapts on the way."""
+    def adapt_inverse(self, X: ArrayLike) -> _Array:
+        """Turns the responses of an adapting run back into its stimuli, by adapting along."""
+    def transform(self, X: ArrayLike) -> _Array:
+        """Whitens rows with everything as it stands."""
+    def inverse_transform(self, X: ArrayLike) -> _Array:
+        """Turns responses back into stimuli with everything as it stands."""
+    def begin_context(self) -> None:
+        """Says that a new context begins."""
     @property
     def channels(self) -> int: ...
     @property
     def channel_names(self) -> list[str] | None: ...
     @property
-    def samples_seen(self) -> int: ...
+    def samples_seen(self) -> int:
+        """Rows taken in while adapting."""
     @property
     def mean(self) -> _Doubles: ...
     @property
-    def scale(self) -> _Doubles: ...
+    def scale(self) -> _Doubles:
+        """The scale of each channel, that of its group."""
     @property
     def gains(self) -> _Doubles: ...
     @property
-    def synapses(self) -> _Doubles: ...
+    def synapses(self) -> _Doubles:
+        """The synapses of all groups side by side, with zeros between groups."""
     @property
-    def prior(self) -> tuple[_Doubles, _Doubles] | None: ...
+    def prior(self) -> tuple[_Doubles, _Doubles] | None:
+        """Mean and covariance of the gains in the contexts of the fit, for a whitener of one group."""
     def whitening_matrix(self) -> _Doubles: ...
     def dewhitening_matrix(self) -> _Doubles: ...
-    def status(self) -> str: ...
-    def settings(self) -> dict[str, Any]: ...
+    def status(self) -> str:
+        """How it is doing, in words; of a copy, so that others can look at it meanwhile."""
+    def settings(self) -> dict[str, Any]:
+        """The settings of a loaded model, by the names of the parameters."""
 
 def synthetic_covariances(
     n_contexts: int,
@@ -241,7 +456,8 @@ def synthetic_covariances(
     blank: str,
     leak: float,
     seed: int,
-) -> list[_Doubles]: ...
+) -> list[_Doubles]:
+    """The paper's synthetic family: covariances, axes V and strengths of each context."""
 def field_covariances(
     n_contexts: int,
     shape: tuple[int, int],
@@ -254,8 +470,10 @@ def field_covariances(
     condition: float,
     norm: float,
     seed: int,
-) -> _Doubles: ...
-def control_covariances(covariances: ArrayLike, seed: int) -> _Doubles: ...
+) -> _Doubles:
+    """Covariances of patches of 1/f^a fields."""
+def control_covariances(covariances: ArrayLike, seed: int) -> _Doubles:
+    """The same spectra with random eigenvectors."""
 def draw_stimuli(
     covariances: ArrayLike,
     presented: ArrayLike,
@@ -265,4 +483,5 @@ def draw_stimuli(
     autocorrelation: float | None,
     single: bool,
     seed: int,
-) -> _Array: ...
+) -> _Array:
+    """Stimuli of presentations of equal length."""
