@@ -102,7 +102,7 @@ def main() -> int:
         for folder in (site, pages, site.parent / "site-doctrees"):
             shutil.rmtree(folder, ignore_errors=True)
     gather(pages)
-    (pages / "docs/site/command-line.md").write_text(reference(Path(program)))
+    (pages / "docs/site/command-line.help.md").write_text(reference(Path(program)))
     if build(pages, site):
         return 1
     loaded = remote(site)

@@ -7,21 +7,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-HEAD = """\
-# Command line
-
-```console
-$ cargo install --path crates/lab
-```
-
-installs the program `leukos`.
-What stands here is its own `--help`, verb by verb.
-It exits with 0 when it is done, with 1 when something failed, with 2 when it was called in a wrong way, and with 130 after Ctrl-C.
-"""
-
-
 def reference(program: Path) -> str:
-    """The page, in MyST."""
+    """What `command-line.md` includes, in MyST."""
     overview = _help(program)
     verbs = [
         verb
@@ -29,7 +16,7 @@ def reference(program: Path) -> str:
         if verb != "help"
     ]
     pages = [_verb(verb, _help(program, verb)) for verb in verbs]
-    return "\n".join([HEAD, _code(overview), *pages])
+    return "\n".join([_code(overview), *pages])
 
 
 def _help(program: Path, *verb: str) -> str:

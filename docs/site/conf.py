@@ -16,7 +16,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 # The pages lie as in the repository; this is the first.
 root_doc = "docs/site/index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["docs/gallery/GALLERY_HEADER.rst"]
+# Parts of other pages.
+exclude_patterns = ["docs/gallery/GALLERY_HEADER.rst", "docs/site/command-line.help.md"]
 # It would turn the two dashes of a flag into one.
 smartquotes = False
 
@@ -76,6 +77,12 @@ html_theme_options = {
 html_sidebars = {"docs/site/index": []}
 
 
+def link_gallery(app, docname, source):
+    """Leads from a link to an example, which works on a forge, to its page, which exists on the site alone."""
+    source[0] = re.sub(r"(?<=gallery/)(plot_\w+)\.py(?=\))", r"\1.rst", source[0])
+    source[0] = source[0].replace("gallery/GALLERY_HEADER.rst)", "gallery/index.rst)")
+
+
 def end_sections(app, what, name, obj, options, lines):
     """Lets prose follow a list of parameters, as the docstrings here do: Napoleon takes it for one more parameter."""
     for i in range(len(lines) - 1, 0, -1):
@@ -105,6 +112,7 @@ def signature(app, what, name, obj, options, args, result):
 
 
 def setup(app):
+    app.connect("source-read", link_gallery)
     # Before Napoleon, which comes at 500.
     app.connect("autodoc-process-docstring", end_sections, priority=400)
     app.connect("autodoc-process-docstring", draw_dashes, priority=600)
