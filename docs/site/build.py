@@ -7,7 +7,7 @@ command line in its own words, and the gallery. Nothing generated gets into the 
     LEUKOS_PROGRAM=target/debug/leukos python docs/site/build.py
 
 The package `leukos` and `docs/site/requirements.txt` must be installed. Warnings are errors, broken links between pages
-are warnings, and a page that would load anything from elsewhere is an error.
+are warnings; a page that loads anything from elsewhere, or has a link that leads nowhere, is an error.
 """
 
 import argparse
@@ -16,8 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from command_line import reference
 
@@ -51,32 +53,44 @@ def build(pages: Path, site: Path) -> int:
     return subprocess.run([*command, *folders], env={**os.environ, "MPLBACKEND": "Agg"}).returncode
 
 
-class Loaded(HTMLParser):
-    """The addresses that a page loads by itself, as opposed to those that a reader may follow."""
+class Page(HTMLParser):
+    """What a page loads by itself, where its reader may go from it, and the places in it that can be gone to."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
-        self.addresses: list[str] = []
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.places = {""}
+        self.feed(path.read_text())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        wanted = ("href",) if tag == "link" else ("src", "srcset", "data") if tag != "a" else ()
-        self.addresses += [value for name, value in attrs if name in wanted and value]
+        for name, value in attrs:
+            if name == "id" and value:
+                self.places.add(value)
+            elif name == "href" and value:
+                (self.loaded if tag == "link" else self.links).append(value)
+            elif name in ("src", "data") and value:
+                self.loaded.append(value)
 
 
-def remote(site: Path) -> list[str]:
-    found = []
-    for page in sorted(site.rglob("*.html")):
-        loaded = Loaded()
-        loaded.feed(page.read_text())
-        found += [
-            f"{page.relative_to(site)}: {url}" for url in loaded.addresses if re.match(r"(https?:)?//", url)
-        ]
+def complaints(site: Path) -> Iterator[str]:
+    """Anything from elsewhere that is loaded, and every link that leads nowhere within the site."""
+    pages = {path: Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+    for path, page in pages.items():
+        name = path.relative_to(site)
+        for address in page.loaded + page.links:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                if address in page.loaded and parts.scheme != "data":
+                    yield f"{name}: loads {address}"
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            known = pages.get(target)
+            if not target.exists() or known and unquote(parts.fragment) not in known.places:
+                yield f"{name}: {address} leads nowhere"
     for sheet in sorted(site.rglob("*.css")):
-        urls = re.findall(
-            r"url\(\s*[\"']?((?:https?:)?//[^)\"']+)|@import\s+[\"']((?:https?:)?//[^\"']+)", sheet.read_text()
-        )
-        found += [f"{sheet.relative_to(site)}: {''.join(url)}" for url in urls]
-    return found
+        for address in re.findall(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^)\"']+)", sheet.read_text()):
+            yield f"{sheet.relative_to(site)}: loads {address}"
 
 
 def main() -> int:
@@ -105,12 +119,12 @@ def main() -> int:
     (pages / "docs/site/command-line.help.md").write_text(reference(Path(program)))
     if build(pages, site):
         return 1
-    loaded = remote(site)
-    for line in loaded:
-        print(f"loaded from elsewhere: {line}", file=sys.stderr)
-    if not loaded:
-        print(f"{site / 'index.html'}")
-    return 1 if loaded else 0
+    found = list(complaints(site))
+    for complaint in found:
+        print(complaint, file=sys.stderr)
+    if not found:
+        print(site / "index.html")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
