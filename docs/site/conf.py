@@ -26,6 +26,7 @@ myst_enable_extensions = ["deflist"]
 
 # The types of parameters are in the docstrings, in words.
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
