@@ -131,6 +131,6 @@ for drift in DRIFTS:
 # Left: without a drift adapting costs next to nothing here, and with a drift it keeps nearly all that a classifier with
 # labels of its own session would have. Middle: most of it is back within the first 50 samples of a session.
 #
-# Right is the warning. A whitener makes whatever lasts longer than its memory white. If a class lasts, its mean and
-# variance become part of the context, and are taken out: with classes that stay for 100 samples, at a time constant of
-# 300, adapting is far worse than a fixed matrix. Adapt only to what changes more slowly than what you want to keep.
+# Right is the warning. A whitener follows whatever lasts, and takes it out. If a class lasts, its mean and variance
+# become part of the context: with classes that stay for 100 samples, at a time constant of 300, adapting is far worse
+# than a fixed matrix, and with 30 it is no better. Adapt only to what changes more slowly than what you want to keep.
