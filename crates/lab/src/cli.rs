@@ -4,6 +4,7 @@ mod contexts;
 mod fit;
 mod inspect;
 mod interruption;
+mod man;
 mod progress;
 mod reproduce;
 mod settings;
@@ -40,6 +41,7 @@ enum Verb {
         /// The shell to complete for
         shell: clap_complete::Shell,
     },
+    Man(man::Manual),
 }
 
 /// What is said of a command that was interrupted and leaves nothing behind.
@@ -95,6 +97,7 @@ impl Verb {
                 clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut script);
                 print(&script)
             }
+            Self::Man(verb) => verb.run(Cli::command()),
         }
     }
 }

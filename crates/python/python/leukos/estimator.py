@@ -330,10 +330,11 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._whitener = whitener
         return self
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
-        """Minus the whitening error of transform(X): 0 is white, and more is better.
+    def whitening_error(self, X: ArrayLike) -> float:
+        """How far transform(X) is from white: the operator norm of cov(transform(X)) - I, 0 where it is white.
 
-        The error is the operator norm of cov(transform(X)) - I. Rows that are bad do not count.
+        Rows that are bad do not count. With few rows the error of a perfect whitener is not 0 either: about
+        2 sqrt(N / T) for N channels and T rows.
         """
         check_is_fitted(self)
         responses = np.asarray(self._whitener.transform(self._validated(X, reset=False)), dtype=np.float64)
@@ -341,7 +342,11 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if len(responses) == 0:
             raise ValueError("X: expected at least one usable sample, got none")
         covariance = np.atleast_2d(np.cov(responses.T, bias=True))
-        return -float(np.linalg.norm(covariance - np.eye(len(covariance)), 2))
+        return float(np.linalg.norm(covariance - np.eye(len(covariance)), 2))
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Minus `whitening_error(X)`, for scikit-learn, where more is better: 0 is white."""
+        return -self.whitening_error(X)
 
     def status(self) -> str:
         """How it is doing, for people to read: samples by kind, actions of the guard, channels left out, error."""
