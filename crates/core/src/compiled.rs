@@ -7,7 +7,7 @@ use crate::circuit::{Parts, PartsMut, Synapses};
 use crate::ensemble::{self, Group};
 use crate::error::Test;
 use crate::factor::{self, Factor};
-use crate::learn::{self, Drive, Outcome};
+use crate::learn::{self, Drive, Ending};
 use crate::linalg::{self, View};
 use crate::pair::{self, Pair};
 use crate::real::Real;
@@ -53,25 +53,25 @@ compiled! {
         inputs: &mut [Self],
         stimuli: &[Self],
         responses: &mut [Self]
-    ) -> (usize, Outcome) = small::advance_small;
+    ) -> (usize, Ending) = small::advance_small;
     fn expect_small(
         small: &mut Small<'_, Self>,
         correlations: &mut [Self],
         covariance: &[Self],
         steps: usize
-    ) -> (usize, Outcome) = small::expect_small;
+    ) -> (usize, Ending) = small::expect_small;
     fn advance_pair(
         pair: &mut Pair<Self>,
         rules: &Rules<Self>,
         stimuli: &[Self],
         responses: &mut [Self]
-    ) -> (usize, Outcome) = pair::advance_pair;
+    ) -> (usize, Ending) = pair::advance_pair;
     fn expect_pair(
         pair: &mut Pair<Self>,
         rules: &Rules<Self>,
         covariance: &[Self],
         steps: usize
-    ) -> (usize, Outcome) = pair::expect_pair;
+    ) -> (usize, Ending) = pair::expect_pair;
     fn advance_groups(
         groups: &mut [Group<Self>],
         rules: &Rules<Self>,

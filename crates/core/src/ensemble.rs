@@ -6,7 +6,7 @@
 use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::Circuit;
 use crate::error::{Diverged, Error, Result, Test, require_finite};
-use crate::learn::{Drive, Outcome};
+use crate::learn::{Drive, Ending};
 use crate::pair::{Pair, PairFactor, advance_pair, factorise_pair};
 use crate::real::Real;
 use crate::responses::Solver;
@@ -243,7 +243,7 @@ impl<T: Real> Group<T> {
     /// is out of range or not valid.
     #[cold]
     #[inline(never)]
-    fn advance_apart(&mut self, rules: &Rules<T>, before: u64, block: &mut Block<'_, T>) {
+    fn advance_apart(&mut self, rules: &Rules<T>, before: u64, block: &mut Stretch<'_, T>) {
         self.lanes = self.start;
         for lane in 0..self.circuits {
             if self.fallen.iter().any(|fallen| fallen.lane == lane) {
@@ -255,12 +255,12 @@ impl<T: Real> Group<T> {
             let (learned, outcome) = advance_pair(&mut pair, rules, &stimuli, &mut responses);
             block.set_responses_of(lane, &responses);
             let (test, answered) = match outcome {
-                Outcome::Done => {
+                Ending::Done => {
                     self.put(lane, &pair);
                     continue;
                 }
-                Outcome::Invalid(test) => (test, 1),
-                Outcome::Unanswered => (Test::Overflow, 0),
+                Ending::Invalid(test) => (test, 1),
+                Ending::Unanswered => (Test::Overflow, 0),
             };
             let step = before + learned as u64;
             self.fallen.push(Fallen { lane, step, answered: step + answered, test, pair });
@@ -271,7 +271,7 @@ impl<T: Real> Group<T> {
     /// Those who have fallen say nothing.
     #[cold]
     #[inline(never)]
-    fn silence(&self, before: u64, block: &mut Block<'_, T>) {
+    fn silence(&self, before: u64, block: &mut Stretch<'_, T>) {
         for fallen in &self.fallen {
             let silent = 2 * fallen.answered.saturating_sub(before) as usize;
             let rows = block.responses.chunks_exact_mut(block.count).skip(silent);
@@ -281,14 +281,14 @@ impl<T: Real> Group<T> {
 }
 
 /// Some samples of `count` circuits, and where a group's begin among them: one row for each sample and neuron.
-struct Block<'a, T> {
+struct Stretch<'a, T> {
     count: usize,
     first: usize,
     stimuli: &'a [T],
     responses: &'a mut [T],
 }
 
-impl<T: Real> Block<'_, T> {
+impl<T: Real> Stretch<'_, T> {
     fn stimuli_of(&self, lane: usize) -> Vec<T> {
         self.stimuli.chunks_exact(self.count).map(|row| row[self.first + lane]).collect()
     }
@@ -335,10 +335,10 @@ fn run_groups<T: Real, A: Arithmetic>(
         for (index, group) in groups.iter_mut().enumerate() {
             let first = index * WIDTH;
             if !group.valid {
-                group.advance_apart(&rules, step, &mut Block { count, first, stimuli, responses });
+                group.advance_apart(&rules, step, &mut Stretch { count, first, stimuli, responses });
             }
             if !group.fallen.is_empty() {
-                group.silence(step, &mut Block { count, first, stimuli, responses });
+                group.silence(step, &mut Stretch { count, first, stimuli, responses });
             }
         }
     }

@@ -146,7 +146,7 @@ impl<'a, T: Real> Drive<'a, T> {
 
 /// Why a loop that makes many steps in one call ended.
 #[derive(Clone, Copy)]
-pub(crate) enum Outcome {
+pub(crate) enum Ending {
     Done,
     /// The update after the last response fails this test; the state is the one before it.
     Invalid(Test),
@@ -331,8 +331,8 @@ impl<T: Real> Learner<T> {
     /// run and `None` returned where the circuit is not small.
     pub fn run_small(
         &mut self,
-        run: impl FnOnce(&mut Small<'_, T>) -> (usize, Outcome),
-    ) -> Option<(usize, Outcome)> {
+        run: impl FnOnce(&mut Small<'_, T>) -> (usize, Ending),
+    ) -> Option<(usize, Ending)> {
         let mut small = self.small()?;
         let (steps, outcome) = run(&mut small);
         if small.swapped {
@@ -343,11 +343,11 @@ impl<T: Real> Learner<T> {
     }
 
     /// What has become of a loop of many steps.
-    pub fn ended(&mut self, outcome: Outcome) -> Result<()> {
+    pub fn ended(&mut self, outcome: Ending) -> Result<()> {
         match outcome {
-            Outcome::Done => Ok(()),
-            Outcome::Invalid(test) => Err(self.fail(test)),
-            Outcome::Unanswered => Err(self.fail(Test::Overflow)),
+            Ending::Done => Ok(()),
+            Ending::Invalid(test) => Err(self.fail(test)),
+            Ending::Unanswered => Err(self.fail(Test::Overflow)),
         }
     }
 

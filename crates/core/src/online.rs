@@ -2,7 +2,7 @@
 
 use crate::circuit::{Circuit, PartsMut, require_rows};
 use crate::error::{Error, Result, require_finite_within};
-use crate::learn::{Drive, Learner, Outcome};
+use crate::learn::{Drive, Ending, Learner};
 use crate::observe::{Observer, Shown, Step, observes};
 use crate::pair::Pair;
 use crate::real::Real;
@@ -155,8 +155,8 @@ impl<T: Real> Online<T> {
     }
 
     /// What has become of a loop over `stimuli` that learned from the first `answered` of them.
-    fn ended(&mut self, stimuli: &[T], answered: usize, outcome: Outcome) -> Result<()> {
-        if let Outcome::Unanswered = outcome {
+    fn ended(&mut self, stimuli: &[T], answered: usize, outcome: Ending) -> Result<()> {
+        if let Ending::Unanswered = outcome {
             let n = self.learner.circuit.neurons();
             require_finite_within("stimuli", stimuli, n * answered..n * (answered + 1))?;
         }
@@ -177,7 +177,7 @@ impl<T: Real> Online<T> {
             let mut pair = Pair::of(&self.learner.circuit);
             let (answered, outcome) = T::advance_pair(&mut pair, &self.learner.rules, block, responses);
             let mut stop = false;
-            if observes(observer) && !matches!(outcome, Outcome::Unanswered) {
+            if observes(observer) && !matches!(outcome, Ending::Unanswered) {
                 let shown = Shown::Stimulus { stimulus: block, response: responses };
                 let (index, circuit) = (self.learner.steps, &self.learner.circuit);
                 stop = observer.see(&Step { index, circuit, shown }).is_break();

@@ -9,7 +9,7 @@ use crate::circuit::{Parts, PartsMut};
 use crate::error::Test;
 use crate::factor::why_invalid;
 use crate::kernels::dot;
-use crate::learn::{Drive, Outcome, step_parts};
+use crate::learn::{Drive, Ending, step_parts};
 use crate::real::Real;
 use crate::rules::{Rules, UnitNorm};
 
@@ -192,7 +192,7 @@ dispatched! {
     /// Answers and learns from each stimulus; how many were learned from, and why it ended. `inputs` is room for z.
     pub(crate) fn advance_small<T, A>(
         small: &mut Small<'_, T>, inputs: &mut [T], stimuli: &[T], responses: &mut [T],
-    ) -> (usize, Outcome) {
+    ) -> (usize, Ending) {
         with_known_size!(small, N, SQUARE => run_samples::<T, A, N, SQUARE>(small, inputs, stimuli, responses))
     }
 }
@@ -203,25 +203,25 @@ fn run_samples<T: Real, A: Arithmetic, const N: usize, const SQUARE: bool>(
     inputs: &mut [T],
     stimuli: &[T],
     responses: &mut [T],
-) -> (usize, Outcome) {
+) -> (usize, Ending) {
     let inputs = &mut inputs[..small.interneurons::<N, SQUARE>()];
     let rows = stimuli.as_chunks::<N>().0.iter().zip(responses.as_chunks_mut::<N>().0);
     let mut answered = 0;
     for (stimulus, out) in rows {
         let response = small.solve::<A, N>(*stimulus);
         if !(finite(stimulus) & finite(&response)) {
-            return (answered, Outcome::Unanswered);
+            return (answered, Ending::Unanswered);
         }
         *out = response;
         for (z, w) in inputs.iter_mut().zip(small.current.feedback.as_chunks::<N>().0) {
             *z = dot::<T, A>(w, &response);
         }
         if let Err(test) = small.learn::<A, N, SQUARE>(Drive::Sample { response: &response, inputs }) {
-            return (answered, Outcome::Invalid(test));
+            return (answered, Ending::Invalid(test));
         }
         answered += 1;
     }
-    (answered, Outcome::Done)
+    (answered, Ending::Done)
 }
 
 dispatched! {
@@ -229,7 +229,7 @@ dispatched! {
     /// E\[r zᵢ\].
     pub(crate) fn expect_small<T, A>(
         small: &mut Small<'_, T>, correlations: &mut [T], covariance: &[T], steps: usize,
-    ) -> (usize, Outcome) {
+    ) -> (usize, Ending) {
         with_known_size!(small, N, SQUARE => {
             run_expectations::<T, A, N, SQUARE>(small, correlations, covariance, steps)
         })
@@ -242,7 +242,7 @@ fn run_expectations<T: Real, A: Arithmetic, const N: usize, const SQUARE: bool>(
     correlations: &mut [T],
     covariance: &[T],
     steps: usize,
-) -> (usize, Outcome) {
+) -> (usize, Ending) {
     let covariance = covariance.as_chunks::<N>().0;
     let correlations = &mut correlations[..N * small.interneurons::<N, SQUARE>()];
     for step in 0..steps {
@@ -259,10 +259,10 @@ fn run_expectations<T: Real, A: Arithmetic, const N: usize, const SQUARE: bool>(
             *correlation = small.solve::<A, N>(spread);
         }
         if let Err(test) = small.learn::<A, N, SQUARE>(Drive::Expectation { correlations }) {
-            return (step, Outcome::Invalid(test));
+            return (step, Ending::Invalid(test));
         }
     }
-    (steps, Outcome::Done)
+    (steps, Ending::Done)
 }
 
 #[inline(always)]

@@ -19,8 +19,8 @@ use leukos::Matrix;
 use leukos::contexts::{Patch, stream};
 
 use crate::data::{Image, LargeImages, NoCovariance, Sampling, file_name, patch_covariance, read_image};
-use crate::experiment::Outlook;
 use crate::files::fingerprint;
+use crate::outlook::Outlook;
 use crate::threads::side_by_side;
 
 pub use listing::{left_out, listing, some_names};

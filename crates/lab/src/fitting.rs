@@ -15,7 +15,7 @@ use leukos::{
 
 use crate::channels::{dead, duplicates};
 use crate::contexts::Spectrum;
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 
 pub use summary::{Samples, Summary};
 

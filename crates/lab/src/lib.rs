@@ -18,6 +18,7 @@ pub mod files;
 pub mod findings;
 pub mod fitting;
 pub mod inspection;
+pub mod outlook;
 pub mod recording;
 pub mod references;
 pub mod report;

@@ -2,11 +2,11 @@
 
 mod binary_writer;
 mod edf;
-mod fitting;
 mod fixed_rows;
 mod format;
 mod npy;
 mod read;
+mod rounding;
 mod slabs;
 mod source;
 mod text;
@@ -17,9 +17,9 @@ use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-pub use fitting::Rounding;
 pub use format::Format;
 pub use read::{ReadOptions, open, open_bytes};
+pub use rounding::Rounding;
 pub use source::{Bytes, Source};
 pub use write::{OutputShape, Sink, continue_writing, writer};
 

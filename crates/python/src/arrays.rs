@@ -179,7 +179,7 @@ pub fn indices(argument: &str, object: &Bound<'_, PyAny>, limit: usize) -> PyRes
 
 /// Rows of numbers that are looked at block by block: an array in C order and of the right precision is not copied,
 /// and any other is converted block by block.
-pub struct Rows<'py, T: Number> {
+pub struct NumpyRows<'py, T: Number> {
     argument: &'static str,
     array: Bound<'py, PyUntypedArray>,
     whole: Option<PyReadonlyArray<'py, T, IxDyn>>,
@@ -189,7 +189,7 @@ pub struct Rows<'py, T: Number> {
     pub width: usize,
 }
 
-impl<'py, T: Number> Rows<'py, T> {
+impl<'py, T: Number> NumpyRows<'py, T> {
     /// The rows of an array of shape (T, `width`).
     pub fn new(argument: &'static str, object: &Bound<'py, PyAny>, width: usize) -> PyResult<Self> {
         let array = array(argument, object)?;

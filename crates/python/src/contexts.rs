@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Number, from_matrix, from_stack, indices, matrix, stack, zeros};
 use crate::errors::exception;
-use crate::patience::{aside, in_pieces};
+use crate::interruption::{aside, in_pieces};
 use crate::words::{whole, word};
 
 /// The law of the axes: a word, or the axes themselves.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Number, indices, room, shaped, stack};
 use crate::circuit::{Circuit, with_circuit};
 use crate::errors::{exception, exception_in};
-use crate::patience::Listener;
+use crate::interruption::Listener;
 use crate::words::{RuleWords, offline_gains, whole};
 
 /// What came out of `run_offline`.

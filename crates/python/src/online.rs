@@ -7,10 +7,10 @@ use numpy::PyArrayMethods;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Number, Rows, indices, refuse, room, shaped, stack};
+use crate::arrays::{Number, NumpyRows, indices, refuse, room, shaped, stack};
 use crate::circuit::{Circuit, with_circuit};
 use crate::errors::{exception, exception_in};
-use crate::patience::in_stretches;
+use crate::interruption::in_stretches;
 use crate::trace::Trace;
 use crate::words::{RuleWords, SolverWords, whole};
 
@@ -173,7 +173,7 @@ pub fn run_biological(
 }
 
 /// The model of Algorithm 3 with these rates.
-fn biological<T: Number>(rules: Rules<T>) -> models::Model<T> {
+fn biological<T: Number>(rules: Rules<T>) -> models::Algorithm<T> {
     let mut model = models::biological(T::ONE, T::ONE, T::ONE);
     model.rules = rules;
     model
@@ -185,7 +185,7 @@ fn advance<T: Number>(
     watched: &Watched<'_, '_>,
 ) -> PyResult<OnlineRun> {
     let py = stimuli.py();
-    let rows = Rows::<T>::new("S", stimuli, run.circuit().neurons())?;
+    let rows = NumpyRows::<T>::new("S", stimuli, run.circuit().neurons())?;
     let mut watcher = Watcher::new(run.circuit(), rows.count, watched)?;
     let room = rows.room()?;
     let mut responses = room.try_readwrite()?;

@@ -10,11 +10,11 @@ use numpy::PyArrayMethods;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, refuse};
+use crate::arrays::{Number, NumpyRows, array, from_matrix, from_slice, is_single, refuse};
 use crate::errors::{alone, exception, require_memory};
 use crate::fitting::{Fitting, settings};
+use crate::interruption::{aside, in_stretches};
 use crate::moments::ContextMoments;
-use crate::patience::{aside, in_stretches};
 
 /// A fitted whitener, in the precision of the rows that it saw last: the engine of `AdaptiveWhitener`.
 #[pyclass(module = "leukos._leukos")]
@@ -264,7 +264,7 @@ fn run<'py, T: Number>(
     rows: &Bound<'py, PyAny>,
     way: Way,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let rows = Rows::<T>::new("X", rows, whitener.channels())?;
+    let rows = NumpyRows::<T>::new("X", rows, whitener.channels())?;
     through(&rows, |from, to| match way {
         Way::Adapt => whitener.whiten(from, to),
         Way::AdaptInverse => whitener.unwhiten(from, to),
@@ -281,12 +281,12 @@ fn map<'py, T: Number>(
         Way::AdaptInverse => whitener.frozen_inverse(),
     };
     let mut frozen: FrozenWhitener<T> = frozen.map_err(|error| exception(rows.py(), error))?;
-    through(&Rows::<T>::new("X", rows, whitener.channels())?, |from, to| frozen.map(from, to))
+    through(&NumpyRows::<T>::new("X", rows, whitener.channels())?, |from, to| frozen.map(from, to))
 }
 
 /// Maps rows into as many rows.
 fn through<'py, T: Number>(
-    rows: &Rows<'py, T>,
+    rows: &NumpyRows<'py, T>,
     mut map: impl FnMut(&[T], &mut [T]) -> leukos::Result<()> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let room = rows.room()?;

@@ -21,9 +21,9 @@ use crate::contexts::{
     Filter, Made, Making, Scaling, Spectrum, Workshop, left_out, listing, make_contexts, some_names,
 };
 use crate::data::{Folder, Sampling, read_folder, stack_bytes};
-use crate::experiment::Outlook;
 use crate::figures::{ContextsPicture, ShownContext};
 use crate::files::{Paths, write_atomically};
+use crate::outlook::Outlook;
 use crate::recording::Format;
 
 /// Make covariances, one for each context, from images, a recording or a generator

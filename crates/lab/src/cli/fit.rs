@@ -14,9 +14,9 @@ use super::settings::{Config, Reading, Settings, Start, Time, whole_samples};
 use super::{End, NOTHING_WRITTEN};
 use crate::contexts::{Division, Recordings, Sums};
 use crate::data::{is_stack, read_stack, read_synapses, write_model};
-use crate::experiment::Outlook;
 use crate::files::Paths;
 use crate::fitting::{Fitting, Samples, Summary};
+use crate::outlook::Outlook;
 use crate::recording::{Layout, Source};
 use crate::usage::Usage;
 

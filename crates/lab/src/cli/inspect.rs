@@ -12,10 +12,10 @@ use super::progress::{Shown, Watch};
 use super::settings::Reading;
 use super::{End, NOTHING_WRITTEN, print};
 use crate::data::{is_model, is_stack, require_fit};
-use crate::experiment::Outlook;
 use crate::figures::{draw_adaptation, draw_model, picture_path, write_picture};
 use crate::files::Paths;
 use crate::inspection::{Adaptation, Lines, ModelReport, RecordingReport, Survey};
+use crate::outlook::Outlook;
 use crate::recording::{Rows, Source, open};
 use crate::usage::Usage;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::Source;
 
 /// Says something on standard error. Whoever has closed it, or has no room left where it goes, gets the work done all

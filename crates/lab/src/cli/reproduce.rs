@@ -11,11 +11,12 @@ use super::progress::Shown;
 use super::{End, Usage, jobs};
 use crate::data::read_stack;
 use crate::experiment::{
-    Execution, Figure, GivenStack, Outlook, PANELS, Plan, RESULTS, Scale, Setting, Spec, execute, runs_path,
+    Execution, Figure, GivenStack, PANELS, Plan, RESULTS, Scale, Setting, Spec, execute, runs_path,
 };
 use crate::figures::{self, Style};
 use crate::files::Paths;
 use crate::findings::Findings;
+use crate::outlook::Outlook;
 use crate::references::References;
 use crate::report::{self, REPORT};
 

@@ -11,9 +11,9 @@ use super::interruption::stop_or_say;
 use super::progress::Shown;
 use super::settings::{Reading, bad_samples};
 use super::{End, NOTHING_WRITTEN};
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::{Format, Misfits, SampleType, Source};
-use crate::whitening::{Destination, Mode, Order, Outcome, whiten};
+use crate::whitening::{Destination, Mode, Request, Tally, whiten};
 
 /// Whiten a recording with a model, adapting as it goes
 ///
@@ -118,22 +118,22 @@ struct Saving {
 impl Whiten {
     pub fn run(self) -> Result<End> {
         let quiet = self.quiet;
-        let order = self.order();
-        let (stop, outlook) = (stop_or_say(interrupted(&order)), Shown::new(quiet));
-        let outcome = match whiten(&order, stop, &outlook) {
+        let request = self.request();
+        let (stop, outlook) = (stop_or_say(interrupted(&request)), Shown::new(quiet));
+        let tally = match whiten(&request, stop, &outlook) {
             // Whoever has closed the pipe wants no more.
-            Err(error) if order.output.is_stream() && is_closed_pipe(&error) => {
+            Err(error) if request.output.is_stream() && is_closed_pipe(&error) => {
                 return Ok(End::Done);
             }
-            outcome => outcome?,
+            tally => tally?,
         };
-        report(&outcome, &order, &outlook);
-        Ok(if outcome.interrupted { End::Interrupted } else { End::Done })
+        report(&tally, &request, &outlook);
+        Ok(if tally.interrupted { End::Interrupted } else { End::Done })
     }
 
-    fn order(self) -> Order {
+    fn request(self) -> Request {
         let Saving { checkpoint, every, resume } = self.saving;
-        Order {
+        Request {
             options: self.reading.options(),
             model: self.model,
             input: self.input,
@@ -163,19 +163,19 @@ fn is_closed_pipe(error: &Error) -> bool {
 }
 
 /// What becomes of a run that is ended early.
-fn interrupted(order: &Order) -> String {
-    match &order.checkpoint {
+fn interrupted(request: &Request) -> String {
+    match &request.checkpoint {
         Some((path, _)) => format!("interrupted: --resume goes on from {}", path.display()),
-        None if order.output.is_stream() => "interrupted".into(),
+        None if request.output.is_stream() => "interrupted".into(),
         None => NOTHING_WRITTEN.into(),
     }
 }
 
 /// Says how it went.
-fn report(outcome: &Outcome, order: &Order, outlook: &dyn Outlook) {
-    let Outcome { rows, bad, misfits: Misfits { clipped, not_numbers }, interrupted, status, .. } = outcome;
+fn report(tally: &Tally, request: &Request, outlook: &dyn Outlook) {
+    let Tally { rows, bad, misfits: Misfits { clipped, not_numbers }, interrupted, status, .. } = tally;
     if *interrupted {
-        outlook.say(&format!("{} after {rows} rows", self::interrupted(order)));
+        outlook.say(&format!("{} after {rows} rows", self::interrupted(request)));
         return;
     }
     outlook.say(status);
@@ -186,5 +186,5 @@ fn report(outcome: &Outcome, order: &Order, outlook: &dyn Outlook) {
     if *not_numbers > 0 {
         outlook.say(&format!("{not_numbers} numbers are NaN and were written as 0"));
     }
-    outlook.say(&format!("{}: {rows} rows written, {bad} of them from bad samples", order.output));
+    outlook.say(&format!("{}: {rows} rows written, {bad} of them from bad samples", request.output));
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::sums::Sums;
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::{Layout, ReadOptions, Reader, Rows, Source, open};
 
 /// What makes a context.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::images::{Images, ImagesSpec};
-use super::plan::{Draws, Fit, Setting};
+use super::plan::{Draws, Setting, StackSize};
 use super::spec::{Positive, Scale, Scaled};
 use super::statistics::{Divergence, Outcome, Starts, median};
 use super::sweep::SweepAt;
@@ -118,8 +118,8 @@ impl FigureSpec for AdaptationSpec {
 
 impl Adaptation {
     fn new(spec: AdaptationSpec, setting: &Setting) -> Result<Self> {
-        let fit = Fit::Any { usual: spec.images.neurons(), other: 0 };
-        let images = spec.images.contexts(Figure::Adaptation, setting, fit)?;
+        let size = StackSize::Any { usual: spec.images.neurons(), other: 0 };
+        let images = spec.images.contexts(Figure::Adaptation, setting, size)?;
         let (scale, draws) = (setting.scale, setting.draws(Figure::Adaptation));
         Ok(Self { spec, images, library: Library::default(), scale, draws })
     }

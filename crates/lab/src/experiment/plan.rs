@@ -50,7 +50,7 @@ impl GivenStack {
 
 /// Which stacks a set of natural contexts can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub enum StackSize {
     /// Only those with this N.
     Exactly(usize),
     /// Those with this N, and any that is given for the figure by name and is not of size `other`.
@@ -69,18 +69,18 @@ impl Setting {
     }
 
     /// The stack that was given for a set of natural contexts of a figure.
-    pub fn stack_for(&self, figure: Figure, fit: Fit) -> Option<&Stack> {
-        let size = |given: &GivenStack| given.stack.contexts.neurons();
+    pub fn stack_for(&self, figure: Figure, size: StackSize) -> Option<&Stack> {
+        let neurons = |given: &GivenStack| given.stack.contexts.neurons();
         let named = |given: &&GivenStack| {
             given.figure == Some(figure)
-                && match fit {
-                    Fit::Exactly(n) => size(given) == n,
-                    Fit::Any { other, .. } => size(given) != other,
+                && match size {
+                    StackSize::Exactly(n) => neurons(given) == n,
+                    StackSize::Any { other, .. } => neurons(given) != other,
                 }
         };
         let fitting = |given: &&GivenStack| {
-            let (Fit::Exactly(n) | Fit::Any { usual: n, .. }) = fit;
-            given.figure.is_none() && size(given) == n
+            let (StackSize::Exactly(n) | StackSize::Any { usual: n, .. }) = size;
+            given.figure.is_none() && neurons(given) == n
         };
         let given = self.stacks.iter().find(named).or_else(|| self.stacks.iter().find(fitting))?;
         given.used.set(true);

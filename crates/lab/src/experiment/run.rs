@@ -12,19 +12,8 @@ use super::plan::{Plan, Planned};
 use super::results::{Reported, Results};
 use super::store::Store;
 use super::{Figure, RecordMap, Records, Setting, Task};
+use crate::outlook::Outlook;
 use crate::threads::side_by_side;
-
-/// Someone who is told how far the work has come.
-pub trait Outlook: Sync {
-    /// So much work lies ahead, in units that take about equally long; 0 where nobody knows.
-    fn begin(&self, work: u64);
-    /// A task of this figure and size is done.
-    fn done(&self, figure: &str, work: u64);
-    /// Something the user should know.
-    fn say(&self, message: &str);
-    /// Nothing more will be said.
-    fn end(&self);
-}
 
 /// A figure's records and where they are kept.
 struct Progress<'a> {

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 
 use super::write::{Output, OutputShape};
-use super::{Format, Misfits, Rows, SampleType, Writer, fitting::Fitting};
+use super::{Format, Misfits, Rows, SampleType, Writer, rounding::Fitting};
 use crate::usage::Usage;
 
 pub(super) struct BinaryWriter {

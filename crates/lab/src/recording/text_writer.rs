@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display, Write as _};
 use anyhow::{Result, ensure};
 
 use super::write::{Output, OutputShape};
-use super::{Misfits, Rows, SampleType, Writer, fitting::Fitting};
+use super::{Misfits, Rows, SampleType, Writer, rounding::Fitting};
 
 pub(super) struct TextWriter {
     output: Output,

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Stdout, Write};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::binary_writer::BinaryWriter;
-use super::fitting::{Fitting, Rounding};
 use super::npy::header_bytes;
+use super::rounding::{Fitting, Rounding};
 use super::text_writer::TextWriter;
 use super::{Format, Misfits, Place, SampleType, Writer};
 use crate::usage::Usage;

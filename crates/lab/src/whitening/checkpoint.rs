@@ -10,7 +10,7 @@ use npyz::NpyHeader;
 use serde::{Deserialize, Serialize};
 
 use super::destination::Earlier;
-use super::{Destination, Order};
+use super::{Destination, Request};
 use crate::files::{Prefix, PrefixHash, digest, write_atomically};
 use crate::recording::{Format, Misfits, Place, Source};
 
@@ -33,18 +33,18 @@ pub(super) struct Original {
 
 impl Original {
     /// None where nothing will be saved.
-    pub fn of(order: &Order, model: &[u8]) -> Result<Option<Self>> {
+    pub fn of(request: &Request, model: &[u8]) -> Result<Option<Self>> {
         let (Some((checkpoint, _)), Source::File(input), Destination::File(output)) =
-            (&order.checkpoint, &order.input, &order.output)
+            (&request.checkpoint, &request.input, &request.output)
         else {
             return Ok(None);
         };
         Ok(Some(Self {
-            input_length: input.metadata().with_context(|| order.input.to_string())?.len(),
+            input_length: input.metadata().with_context(|| request.input.to_string())?.len(),
             model: digest(model),
-            options: digest(order.words().as_bytes()),
-            output: seen_from(checkpoint, output).with_context(|| order.output.to_string())?,
-            format: order.format()?,
+            options: digest(request.words().as_bytes()),
+            output: seen_from(checkpoint, output).with_context(|| request.output.to_string())?,
+            format: request.format()?,
         }))
     }
 }
@@ -137,7 +137,7 @@ impl Checkpoint {
     }
 }
 
-impl Order {
+impl Request {
     /// Where the stream stands, if it was begun before and is to go on. A new stream takes the place of a checkpoint,
     /// but of nothing else.
     pub(super) fn saved<T: Real>(&self, original: &Original) -> Result<Option<(Checkpoint, Model<T>)>> {
@@ -162,14 +162,14 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    pub fn new(order: &Order) -> Result<Self> {
-        let Source::File(path) = &order.input else {
+    pub fn new(request: &Request) -> Result<Self> {
+        let Source::File(path) = &request.input else {
             bail!("expected a file, because a pipe cannot be read again")
         };
         let open = || -> Result<Self> {
             let file = File::open(path)?;
             let length = file.metadata()?.len();
-            let scattered = match order.options.format_of(&order.input)? {
+            let scattered = match request.options.format_of(&request.input)? {
                 Format::Edf | Format::Bdf => true,
                 Format::Npy => NpyHeader::from_reader(File::open(path)?)
                     .map_or(true, |header| header.order() == npyz::Order::Fortran),
@@ -177,7 +177,7 @@ impl Tracks {
             };
             Ok(Self { input: PrefixHash::new(file, 0), whole: scattered.then_some(length), output: None })
         };
-        open().with_context(|| order.input.to_string())
+        open().with_context(|| request.input.to_string())
     }
 
     /// The bytes of the input that the rows before this place came from.
@@ -186,13 +186,13 @@ impl Tracks {
     }
 
     /// Checks that the input begins as it did.
-    pub fn require_input(&mut self, saved: &Checkpoint, order: &Order) -> Result<()> {
+    pub fn require_input(&mut self, saved: &Checkpoint, request: &Request) -> Result<()> {
         let length = saved.read.length;
-        let found = self.input.up_to(length).with_context(|| order.input.to_string())?;
+        let found = self.input.up_to(length).with_context(|| request.input.to_string())?;
         ensure!(
             found == saved.read,
             "{}: the input has changed: its first {length} bytes are not those that were read",
-            order.input
+            request.input
         );
         Ok(())
     }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use leukos::{BadSamples, FrozenWhitener, Matrix, Model, Real, Whitener};
 
-use super::Order;
+use super::Request;
 use crate::recording::{Misfits, OutputShape, Rounding};
 use crate::usage::Usage;
 
@@ -37,17 +37,17 @@ pub(super) struct Engine<T: Real> {
 }
 
 impl<T: Real> Engine<T> {
-    pub fn new(mut model: Model<T>, order: &Order, shape: &OutputShape) -> Result<Self> {
-        if let Some(strength) = order.strength {
+    pub fn new(mut model: Model<T>, request: &Request, shape: &OutputShape) -> Result<Self> {
+        if let Some(strength) = request.strength {
             model.whitener.set_strength(strength).map_err(|error| Usage(format!("--{error}")))?;
         }
-        if let Some(bad_samples) = order.bad_samples {
+        if let Some(bad_samples) = request.bad_samples {
             model.whitener.set_bad_samples(bad_samples);
         }
         let flattens = |whitener: &Whitener<T>| {
             matches!(whitener.settings().bad_samples, BadSamples::Hold | BadSamples::Zero)
         };
-        let undone = order.mode == Mode::Inverse || order.reversible;
+        let undone = request.mode == Mode::Inverse || request.reversible;
         if undone && model.whitener.whiteners().any(flattens) {
             bail!(Usage(
                 "--bad-samples: expected mark or error where an adapting run is or will be undone, because rows that were held or \
@@ -55,13 +55,13 @@ impl<T: Real> Engine<T> {
                     .into()
             ));
         }
-        let frozen = match order.mode {
+        let frozen = match request.mode {
             Mode::Frozen => Some(model.whitener.frozen()?),
             Mode::FrozenInverse => Some(model.whitener.frozen_inverse()?),
             Mode::Adapt | Mode::Inverse => None,
         };
-        let rounding = (order.mode == Mode::Adapt && order.reversible).then(|| shape.rounding());
-        Ok(Self { model, mode: order.mode, frozen, rounding })
+        let rounding = (request.mode == Mode::Adapt && request.reversible).then(|| shape.rounding());
+        Ok(Self { model, mode: request.mode, frozen, rounding })
     }
 
     pub fn map(&mut self, from: &[T], to: &mut [T]) -> leukos::Result<()> {

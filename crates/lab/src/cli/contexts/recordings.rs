@@ -7,7 +7,7 @@ use crate::cli::interruption::stop_or_say;
 use crate::cli::progress::Shown;
 use crate::cli::{End, NOTHING_WRITTEN};
 use crate::contexts::{Division, Filter, Made, Reason, Recordings, Scaling, Sums, left_out};
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::Source;
 use crate::usage::Usage;
 

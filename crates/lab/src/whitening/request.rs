@@ -12,7 +12,7 @@ use crate::usage::Usage;
 
 /// What is to be whitened, how, and where to.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct Request {
     /// The model file.
     pub model: PathBuf,
     /// The recording.
@@ -52,7 +52,7 @@ const INT16_SCALE: f64 = 200.0;
 /// And of 2147 at 32 bits.
 const INT32_SCALE: f64 = 1e6;
 
-impl Order {
+impl Request {
     pub(super) fn require_sense(&self) -> Result<()> {
         let piped = !self.input.is_plain_file() || self.output.is_stream();
         if piped && (self.checkpoint.is_some() || self.resume) {

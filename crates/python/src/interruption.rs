@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Number, Rows};
+use crate::arrays::{Number, NumpyRows};
 use crate::errors::require_memory;
 
 /// How long a stretch should take: short enough for a person, long enough for its overhead not to count.
@@ -26,7 +26,7 @@ const OF_A_THREAD: usize = 1 << 18;
 /// heard. The core gives the same bits however rows are cut.
 pub fn in_stretches<T: Number>(
     py: Python<'_>,
-    rows: &Rows<'_, T>,
+    rows: &NumpyRows<'_, T>,
     mut work: impl FnMut(Range<usize>, &[T]) -> leukos::Result<()> + Send,
 ) -> PyResult<()> {
     in_pieces(py, (rows.count, rows.width), |stretch| {
