@@ -120,7 +120,7 @@ pub enum Error {
     /// The bytes of a model file are not what a whitener would have written.
     #[error("model file: {problem}")]
     ModelFile {
-        /// Which part of the file, what was expected there and what came.
+        /// Which part of the file, what was expected there and what was found.
         problem: String,
     },
     /// A run left the set of valid circuits.

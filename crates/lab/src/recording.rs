@@ -80,7 +80,7 @@ pub struct Place {
 impl Place {
     fn require_within(self, rows: Option<u64>) -> Result<()> {
         let rows = rows.unwrap_or(u64::MAX);
-        ensure!(self.row <= rows, "expected a place up to its end after {rows} rows, came row {}", self.row);
+        ensure!(self.row <= rows, "expected a place up to its end after {rows} rows, got row {}", self.row);
         Ok(())
     }
 }
@@ -90,7 +90,7 @@ const MOST_CHANNELS: u64 = 1 << 16;
 
 fn require_channels(channels: u64) -> Result<usize> {
     let expected = 1..=MOST_CHANNELS;
-    ensure!(expected.contains(&channels), "expected 1 to {MOST_CHANNELS} channels, came {channels}");
+    ensure!(expected.contains(&channels), "expected 1 to {MOST_CHANNELS} channels, got {channels}");
     Ok(channels as usize)
 }
 

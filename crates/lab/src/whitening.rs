@@ -252,7 +252,7 @@ impl<'a, T: Real> Stream<'a, T> {
         let (row, channel) = (first + (index / layout.channels) as u64, index % layout.channels);
         let name = layout.names.as_ref().map_or(String::new(), |names| format!(" ({})", names[channel]));
         anyhow::anyhow!(
-            "{}: row {row}, channel {channel}{name}: expected a usable number, came {value} \
+            "{}: row {row}, channel {channel}{name}: expected a usable number, got {value} \
              (--bad-samples mark, hold or zero goes on)",
             self.order.input
         )

@@ -1,4 +1,4 @@
-"""Refuses wrong calls by the right exception, which names the argument, what was expected and what came."""
+"""Refuses wrong calls by the right exception, which names the argument, what was expected and what it got instead."""
 
 import numpy as np
 import pandas as pd

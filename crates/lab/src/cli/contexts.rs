@@ -217,7 +217,7 @@ impl Contexts {
         if target.is_ok_and(|target| self.source.canonicalize().is_ok_and(|source| source == target)) {
             let (out, source) = (self.out.display(), self.source.display());
             return Err(
-                Usage(format!("--out: expected a place outside the folder {source}, came {out}")).into()
+                Usage(format!("--out: expected a place outside the folder {source}, got {out}")).into()
             );
         }
         Ok(())
@@ -299,7 +299,7 @@ impl Contexts {
         let pixels = self.patch(1).height * self.patch(1).width;
         if samples <= pixels {
             let complaint =
-                format!("--samples: expected more than the {pixels} pixels of a patch, came {samples}");
+                format!("--samples: expected more than the {pixels} pixels of a patch, got {samples}");
             return Err(Usage(complaint).into());
         }
         Ok(match choice {

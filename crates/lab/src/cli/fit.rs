@@ -208,7 +208,7 @@ impl Asked {
             let interneurons = self.settings.n_interneurons.unwrap_or(columns);
             ensure!(
                 (rows, columns) == (channels, interneurons),
-                "--synapses: expected {channels} channels x {interneurons} interneurons, came {rows} x {columns}"
+                "--synapses: expected {channels} channels x {interneurons} interneurons, got {rows} x {columns}"
             );
         }
         let mut all: Vec<usize> = fitting.groups.unwrap_or_else(|| vec![(0..channels).collect()]).concat();

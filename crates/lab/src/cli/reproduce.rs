@@ -163,7 +163,7 @@ fn stack(given: &str) -> Result<GivenStack> {
     {
         let names: Vec<&str> = Figure::ALL.iter().map(|figure| figure.name()).collect();
         let complaint = format!(
-            "contexts {given}: expected FIGURE=FILE with one of the figures {}, or a file; came {name}",
+            "contexts {given}: expected FIGURE=FILE with one of the figures {}, or a file; got {name}",
             names.join(", ")
         );
         return Err(Usage(complaint).into());

@@ -181,7 +181,7 @@ pub fn whole_samples(flag: &str, time: Time, sample_rate: Option<f64>) -> Result
         }
     };
     if !(1.0..=1e15).contains(&samples) {
-        return Err(Usage(format!("{flag}: expected 1 to 1e15 samples, came {samples}")).into());
+        return Err(Usage(format!("{flag}: expected 1 to 1e15 samples, got {samples}")).into());
     }
     Ok(samples.round() as u64)
 }

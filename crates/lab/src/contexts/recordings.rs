@@ -96,15 +96,15 @@ impl Recordings {
 
 /// Sees that a layout is that of the recordings before it, and adds what they did not say.
 fn agree(whole: &mut Layout, layout: &Layout) -> Result<()> {
-    let [expected, came] = [whole.channels, layout.channels];
-    ensure!(expected == came, "expected {expected} channels, came {came}");
-    if let (Some(expected), Some(came)) = (&whole.names, &layout.names)
-        && let Some((expected, came)) = expected.iter().zip(came).find(|(expected, came)| expected != came)
+    let [expected, got] = [whole.channels, layout.channels];
+    ensure!(expected == got, "expected {expected} channels, got {got}");
+    if let (Some(expected), Some(got)) = (&whole.names, &layout.names)
+        && let Some((expected, got)) = expected.iter().zip(got).find(|(expected, got)| expected != got)
     {
-        bail!("expected a channel named {expected:?}, came {came:?} in its place");
+        bail!("expected a channel named {expected:?}, got {got:?} in its place");
     }
-    if let (Some(expected), Some(came)) = (whole.sample_rate, layout.sample_rate) {
-        ensure!(expected == came, "expected {expected} samples a second, came {came}");
+    if let (Some(expected), Some(got)) = (whole.sample_rate, layout.sample_rate) {
+        ensure!(expected == got, "expected {expected} samples a second, got {got}");
     }
     whole.names = whole.names.take().or_else(|| layout.names.clone());
     whole.sample_rate = whole.sample_rate.or(layout.sample_rate);

@@ -60,10 +60,10 @@ pub fn is_stack(path: &Path) -> bool {
 fn shape(header: &NpyHeader) -> Result<[usize; 2]> {
     let shape = header.shape();
     let &[count, rows, columns] = shape else {
-        bail!("expected three dimensions (contexts, N, N), came shape {shape:?}");
+        bail!("expected three dimensions (contexts, N, N), got shape {shape:?}");
     };
-    ensure!(rows == columns, "expected square covariances (contexts, N, N), came shape {shape:?}");
-    ensure!(count > 0 && rows > 0, "expected at least one context and one neuron, came shape {shape:?}");
+    ensure!(rows == columns, "expected square covariances (contexts, N, N), got shape {shape:?}");
+    ensure!(count > 0 && rows > 0, "expected at least one context and one neuron, got shape {shape:?}");
     Ok([usize::try_from(count)?, usize::try_from(rows)?])
 }
 
@@ -75,7 +75,7 @@ pub(super) fn require_floats(header: &NpyHeader) -> Result<bool> {
     {
         return Ok(kind.size_field() == 4);
     }
-    bail!("expected float32 or float64 numbers, came dtype {}", header.dtype().descr())
+    bail!("expected float32 or float64 numbers, got dtype {}", header.dtype().descr())
 }
 
 pub(super) fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Result<Vec<f64>> {
@@ -103,7 +103,7 @@ fn symmetric(c: usize, matrix: &Matrix, single: bool) -> Result<Matrix> {
     for i in 0..n {
         for j in 0..n {
             let (here, there) = (matrix[(i, j)], matrix[(j, i)]);
-            ensure!(here.is_finite(), "covariances[{c}]: expected finite numbers, came {here} at ({i}, {j})");
+            ensure!(here.is_finite(), "covariances[{c}]: expected finite numbers, got {here} at ({i}, {j})");
             ensure!(
                 (here - there).abs() <= ASYMMETRY[usize::from(single)] * scale,
                 "covariances[{c}]: expected a symmetric matrix, but entries ({i}, {j}) and ({j}, {i}) are {here} and {there}"

@@ -35,7 +35,7 @@ pub struct LargeImages(Mutex<()>);
 pub fn read_folder(path: &Path) -> Result<Folder> {
     let list = || -> Result<Vec<PathBuf>> {
         ensure!(path.exists(), "expected a folder of images, but there is nothing of this name");
-        ensure!(path.is_dir(), "expected a folder of images, came a file");
+        ensure!(path.is_dir(), "expected a folder of images, got a file");
         let entries = fs::read_dir(path).context("the folder cannot be read")?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
         paths.sort_unstable();
@@ -69,7 +69,7 @@ fn extension(path: &Path) -> Option<String> {
 /// When it cannot be read or is not the image its name announces.
 pub fn read_image<T>(path: &Path, large: &LargeImages, use_image: impl FnOnce(Image) -> T) -> Result<T> {
     let size = fs::metadata(path).context("the file cannot be read")?.len();
-    ensure!(size <= LARGEST, "expected a file of {} MiB at most, came {} MiB", LARGEST >> 20, size >> 20);
+    ensure!(size <= LARGEST, "expected a file of {} MiB at most, got {} MiB", LARGEST >> 20, size >> 20);
     let bytes = fs::read(path).context("the file cannot be read")?;
     if matches!(extension(path).as_deref(), Some("imc" | "iml")) {
         return Ok(use_image(read_van_hateren(&bytes)?));

@@ -54,19 +54,19 @@ pub fn require_fit<T: Real>(model: &Model<T>, layout: &Layout) -> Result<()> {
     let channels = model.whitener.channels();
     ensure!(
         layout.channels == channels,
-        "expected the model's {channels} channels, came {}",
+        "expected the model's {channels} channels, got {}",
         layout.channels
     );
-    if let (Some(expected), Some(came)) = (&model.channel_names, &layout.names)
-        && let Some(j) = (0..channels).find(|&j| expected[j] != came[j])
+    if let (Some(expected), Some(got)) = (&model.channel_names, &layout.names)
+        && let Some(j) = (0..channels).find(|&j| expected[j] != got[j])
     {
-        bail!("expected channel {j} to be {:?} as in the model, came {:?}", expected[j], came[j]);
+        bail!("expected channel {j} to be {:?} as in the model, got {:?}", expected[j], got[j]);
     }
     let rate = model.whitener.whiteners().find_map(|whitener| whitener.settings().sample_rate);
-    if let (Some(expected), Some(came)) = (rate, layout.sample_rate)
-        && (expected - came).abs() > 1e-9 * expected
+    if let (Some(expected), Some(got)) = (rate, layout.sample_rate)
+        && (expected - got).abs() > 1e-9 * expected
     {
-        bail!("expected a sample rate of {expected} Hz as the model was made for, came {came} Hz");
+        bail!("expected a sample rate of {expected} Hz as the model was made for, got {got} Hz");
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ fn matrix_of(bytes: &[u8]) -> Result<Matrix> {
     let file =
         NpyFile::new(bytes).context("expected a model or a .npy file, but its header cannot be read")?;
     let &[rows, columns] = file.header().shape() else {
-        bail!("expected two dimensions (channels, interneurons), came shape {:?}", file.header().shape());
+        bail!("expected two dimensions (channels, interneurons), got shape {:?}", file.header().shape());
     };
     let (order, single) = (file.header().order(), require_floats(file.header())?);
     let [rows, columns] = [usize::try_from(rows)?, usize::try_from(columns)?];

@@ -197,7 +197,7 @@ impl OnlineSpec {
         let leak = self.leak;
         ensure!(
             leak.is_finite() && leak >= 0.0,
-            "{variant}.leak: expected a finite number, 0 or more, came {leak}"
+            "{variant}.leak: expected a finite number, 0 or more, got {leak}"
         );
         Ok(())
     }

@@ -48,7 +48,7 @@ impl TryFrom<f64> for Positive {
         if value.is_finite() && value > 0.0 {
             return Ok(Self(value));
         }
-        Err(format!("expected a finite number above 0, came {value}"))
+        Err(format!("expected a finite number above 0, got {value}"))
     }
 }
 

@@ -64,16 +64,16 @@ fn feed(file: &mut File, range: std::ops::Range<u64>, hash: &mut Xxh3) -> io::Re
     let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
     while left > 0 {
         let wanted = chunk.len().min(usize::try_from(left).unwrap_or(CHUNK));
-        let came = match file.read(&mut chunk[..wanted]) {
+        let got = match file.read(&mut chunk[..wanted]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             outcome => outcome?,
         };
-        if came == 0 {
+        if got == 0 {
             let complaint = format!("it ends at byte {}, before byte {}", range.end - left, range.end);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, complaint));
         }
-        hash.update(&chunk[..came]);
-        left -= came as u64;
+        hash.update(&chunk[..got]);
+        left -= got as u64;
     }
     Ok(())
 }

@@ -144,7 +144,7 @@ impl Place {
     fn with_lock(&self, what: &str, held: Held) -> Result<Vec<(String, Place)>> {
         let own = |place| (what.to_owned(), place);
         let Self::Path(path) = self else { return Ok(vec![own(Self::Stdout)]) };
-        let complaint = || Usage(format!("{what}: expected a file, came the folder {}", path.display()));
+        let complaint = || Usage(format!("{what}: expected a file, got the folder {}", path.display()));
         ensure!(!path.is_dir(), complaint());
         let mut all = vec![own(Self::Path(path.clone()))];
         let stream = is_stream(path).with_context(|| format!("{what}: {}", path.display()))?;

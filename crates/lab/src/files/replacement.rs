@@ -40,7 +40,7 @@ impl Replacement {
     /// When `path` is a folder, or its folder cannot be written to.
     pub fn begin(path: &Path) -> Result<Self> {
         let target = followed(path)?;
-        ensure!(!target.is_dir(), "expected a file, came a folder");
+        ensure!(!target.is_dir(), "expected a file, got a folder");
         fs::create_dir_all(folder_of(&target))?;
         let prefix = prefix(&target)?;
         let mut builder = tempfile::Builder::new();
@@ -65,7 +65,7 @@ impl Replacement {
     pub fn go_on(path: &Path, name: &str) -> Result<Self> {
         let target = followed(path)?;
         let temporary = folder_of(&target).join(name);
-        ensure!(is_partial_of(&target, name), "expected a partial file of the output, came {name}");
+        ensure!(is_partial_of(&target, name), "expected a partial file of the output, got {name}");
         let mut options = OpenOptions::new();
         options.read(true).write(true);
         #[cfg(unix)]
@@ -185,7 +185,7 @@ pub fn is_stream(path: &Path) -> Result<bool> {
         let kind = found.file_type();
         ensure!(
             !kind.is_block_device() && !kind.is_socket(),
-            "expected a file or a pipe, came a disk or a socket"
+            "expected a file or a pipe, got a disk or a socket"
         );
         Ok(kind.is_fifo() || kind.is_char_device())
     }

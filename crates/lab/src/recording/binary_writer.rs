@@ -69,7 +69,7 @@ impl Writer for BinaryWriter {
         self.output.flush()?;
         let (promised, rows) = (self.shape.rows.unwrap_or(self.rows), self.rows);
         let as_promised = self.shape.format != Format::Npy || self.output.is_file() || rows == promised;
-        ensure!(as_promised, "expected the {promised} rows that the header promises, came {rows}");
+        ensure!(as_promised, "expected the {promised} rows that the header promises, got {rows}");
         Ok(())
     }
 }

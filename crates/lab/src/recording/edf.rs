@@ -69,17 +69,17 @@ impl Records {
 
     /// Reads the next record, growing with what comes rather than with what the header promises.
     fn read_record(&mut self) -> Result<usize> {
-        let mut came = 0;
-        while came < self.header.record_bytes {
-            let until = self.header.record_bytes.min(came + (1 << 18));
+        let mut got = 0;
+        while got < self.header.record_bytes {
+            let until = self.header.record_bytes.min(got + (1 << 18));
             self.chunk.resize(until, 0);
-            let more = self.bytes.fill(&mut self.chunk[came..])?;
-            came += more;
-            if came < until {
+            let more = self.bytes.fill(&mut self.chunk[got..])?;
+            got += more;
+            if got < until {
                 break;
             }
         }
-        Ok(came)
+        Ok(got)
     }
 
     fn require_end(&mut self) -> Result<()> {
@@ -111,11 +111,11 @@ impl Slabs for Records {
             self.require_end()?;
             return Ok(first);
         }
-        let came = self.read_record()?;
-        if came == 0 && self.header.records.is_none() {
+        let got = self.read_record()?;
+        if got == 0 && self.header.records.is_none() {
             return Ok(first);
         }
-        ensure!(came == self.header.record_bytes, self.cut_short(self.next, came as u64));
+        ensure!(got == self.header.record_bytes, self.cut_short(self.next, got as u64));
         self.decode(values);
         self.next += 1;
         Ok(first)

@@ -55,7 +55,7 @@ impl ReadOptions {
         ensure!(!raw || self.channels.is_some(), Usage("--channels: expected for raw recordings".into()));
         ensure!(!raw || self.sample_type.is_some(), Usage("--dtype: expected for raw recordings".into()));
         if let Some(rate) = self.sample_rate {
-            let complaint = || Usage(format!("--sample-rate: expected a positive number, came {rate}"));
+            let complaint = || Usage(format!("--sample-rate: expected a positive number, got {rate}"));
             ensure!(rate > 0.0 && rate.is_finite(), complaint());
         }
         Ok(())

@@ -71,7 +71,7 @@ impl<S: Slabs> Reader for SlabReader<S> {
     fn go_to(&mut self, place: Place) -> Result<()> {
         place.require_within(self.layout.rows)?;
         let byte = self.slabs.byte(place.row);
-        ensure!(byte == place.byte, "expected row {} at byte {byte}, came byte {}", place.row, place.byte);
+        ensure!(byte == place.byte, "expected row {} at byte {byte}, got byte {}", place.row, place.byte);
         self.slabs.go_to(place.row)?;
         self.slab.clear();
         (self.first, self.row) = (place.row, place.row);

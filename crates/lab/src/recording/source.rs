@@ -52,7 +52,7 @@ impl Source {
         let Self::File(path) = self else { return Ok(Bytes::of_pipe(io::stdin().lock())) };
         let file = File::open(path).context("the file cannot be read")?;
         let kind = file.metadata().context("the file cannot be read")?;
-        ensure!(!kind.is_dir(), "expected a file, came a folder");
+        ensure!(!kind.is_dir(), "expected a file, got a folder");
         // A pipe with a name is still a pipe.
         Ok(if kind.is_file() { Bytes::of_file(file)? } else { Bytes::of_pipe(file) })
     }
@@ -107,7 +107,7 @@ impl Bytes {
         let Stream::File { stream, length } = &mut self.stream else {
             bail!("expected a file, because a pipe cannot be gone back in");
         };
-        ensure!(byte <= *length, "expected a place up to its end at byte {length}, came byte {byte}");
+        ensure!(byte <= *length, "expected a place up to its end at byte {length}, got byte {byte}");
         stream.seek(SeekFrom::Start(byte)).with_context(|| format!("byte {byte} cannot be gone to"))?;
         self.at = byte;
         Ok(())
@@ -121,9 +121,9 @@ impl Bytes {
                 Stream::Pipe(stream) => stream.read(buffer),
             };
             match outcome {
-                Ok(came) => {
-                    self.at += came as u64;
-                    return Ok(came);
+                Ok(got) => {
+                    self.at += got as u64;
+                    return Ok(got);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -135,13 +135,13 @@ impl Bytes {
 
     /// Reads until the buffer is full or the bytes end; says how many came.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut came = 0;
-        while came < buffer.len() {
-            match self.some(&mut buffer[came..])? {
+        let mut got = 0;
+        while got < buffer.len() {
+            match self.some(&mut buffer[got..])? {
                 0 => break,
-                more => came += more,
+                more => got += more,
             }
         }
-        Ok(came)
+        Ok(got)
     }
 }

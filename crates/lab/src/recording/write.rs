@@ -51,10 +51,10 @@ impl OutputShape {
             )));
         }
         let scale = self.scale;
-        let complaint = || Usage(format!("--scale: expected a positive number, came {scale}"));
+        let complaint = || Usage(format!("--scale: expected a positive number, got {scale}"));
         ensure!(scale > 0.0 && scale.is_finite(), complaint());
         let names = self.names.as_ref().map_or(self.channels, Vec::len);
-        ensure!(names == self.channels, "expected {} channel names, came {names}", self.channels);
+        ensure!(names == self.channels, "expected {} channel names, got {names}", self.channels);
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Output {
     /// The end of a file that is cut off at this byte.
     fn at(mut file: File, byte: u64) -> Result<Self> {
         let length = file.metadata().context(FAILED)?.len();
-        ensure!(length >= byte, "expected at least the {byte} bytes that were written before, came {length}");
+        ensure!(length >= byte, "expected at least the {byte} bytes that were written before, got {length}");
         file.set_len(byte).context(FAILED)?;
         file.seek(SeekFrom::Start(byte)).context(FAILED)?;
         Ok(Self { written: byte, ..Self::new(Sink::File(file)) })

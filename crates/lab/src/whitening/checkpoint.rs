@@ -96,7 +96,7 @@ impl Checkpoint {
             };
             let mut model: Model<T> = Model::from_bytes(&bytes)?;
             let note = model.notes.remove(NOTE);
-            let note = note.context("expected a checkpoint or no file, came a model that is none")?;
+            let note = note.context("expected a checkpoint or no file, got a model that is none")?;
             let old = "its note cannot be read: only the version that wrote a checkpoint can go on from it";
             Ok(Some((serde_json::from_str(&note).context(old)?, model)))
         };
@@ -127,12 +127,12 @@ impl Checkpoint {
         ensure!(now.options == *options, "the options are others than the stream was begun with");
         ensure!(
             now.output == *output,
-            "the output is another one than the stream was begun with: expected {}, came {}",
+            "the output is another one than the stream was begun with: expected {}, got {}",
             output.display(),
             now.output.display()
         );
-        let came = now.format;
-        ensure!(came == *format, "the format of the output is another one: expected {format}, came {came}");
+        let got = now.format;
+        ensure!(got == *format, "the format of the output is another one: expected {format}, got {got}");
         Ok(())
     }
 }

@@ -44,7 +44,7 @@ pub struct Order {
 }
 
 /// What is said of whole numbers where an adapting run is to be undone.
-pub(super) const CANNOT_BE_UNDONE: &str = "--inverse: expected the responses that the run adapted to, came whole numbers, \
+pub(super) const CANNOT_BE_UNDONE: &str = "--inverse: expected the responses that the run adapted to, got whole numbers, \
      which are rounded: an adapting run is undone from float32 or float64 responses, or from whole numbers that \
      `whiten --reversible` wrote, with `whiten --inverse --reversible` (and their --scale, if they are text)";
 /// Whole numbers leave room for responses of 163 standard deviations at 16 bits; spike sorters use the same scale.
@@ -63,7 +63,7 @@ impl Order {
             bail!(Usage("--resume: expected --checkpoint FILE as well, to go on from".into()));
         }
         if let Some((checkpoint, _)) = &self.checkpoint {
-            let complaint = "--checkpoint: expected a plain file, came a pipe or a device";
+            let complaint = "--checkpoint: expected a plain file, got a pipe or a device";
             ensure!(!is_stream(checkpoint)?, Usage(complaint.into()));
         }
         if self.reversible && matches!(self.mode, Mode::Frozen | Mode::FrozenInverse) {

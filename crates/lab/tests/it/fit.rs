@@ -313,7 +313,7 @@ fn wrong_usage_is_told_from_bad_data_and_neither_leaves_a_file() {
     .map(|(name, text)| bench.write(name, text));
     let bad: [(Vec<&Path>, &str); 5] = [
         (vec![&day, &wide], "wide.csv and recording"),
-        (vec![&day, &other], "expected a channel named \"middle\", came \"right\" in its place"),
+        (vec![&day, &other], "expected a channel named \"middle\", got \"right\" in its place"),
         (vec![&still], "varies"),
         (vec![&day, &empty], "empty.csv: samples: expected at least one without NaN"),
         (vec![Path::new("nowhere.csv")], "recording nowhere.csv: the file cannot be read"),

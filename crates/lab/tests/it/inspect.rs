@@ -169,7 +169,7 @@ fn what_will_not_do_is_told_apart_and_draws_nothing() {
         (vec![&stack], vec![], 2, "is a stack of covariances"),
         (vec![&cut], vec!["--picture", picture], 1, "cut.safetensors"),
         (vec![Path::new("nowhere.csv")], vec![], 1, "recording nowhere.csv"),
-        (vec![&model, &other], vec!["--picture", picture], 1, "expected the model's 3 channels, came 2"),
+        (vec![&model, &other], vec!["--picture", picture], 1, "expected the model's 3 channels, got 2"),
         (
             vec![&model, &renamed],
             vec!["--picture", picture],

@@ -1,4 +1,4 @@
-//! Tests that a recording that will not do is refused with its file, its place, what was expected and what came.
+//! Tests that a recording that will not do is refused with its file, its place, what was expected and what it got instead.
 
 use std::fs::File;
 use std::io::{Cursor, ErrorKind};
@@ -121,17 +121,17 @@ fn an_array_that_promises_much_takes_no_memory() {
 #[test]
 fn an_array_of_another_kind_is_refused() {
     let said = refusal("kind.npy", Npy { dtype: "<i8", ..array() }.bytes(), &ReadOptions::default());
-    require(&said, &["expected int16, int32, float32 or float64 numbers, came dtype \"<i8\""]);
+    require(&said, &["expected int16, int32, float32 or float64 numbers, got dtype \"<i8\""]);
     let said = refusal("stack.npy", Npy { shape: vec![2, 2, 3], ..array() }.bytes(), &ReadOptions::default());
-    require(&said, &["expected shape (rows, channels), came (2, 2, 3)"]);
+    require(&said, &["expected shape (rows, channels), got (2, 2, 3)"]);
     let exchanged = Npy { shape: vec![3, 100_000], ..array() };
     let said = refusal("exchanged.npy", exchanged.bytes(), &ReadOptions::default());
-    require(&said, &["rows being samples", "expected 1 to 65536 channels, came 100000"]);
+    require(&said, &["rows being samples", "expected 1 to 65536 channels, got 100000"]);
     let said = refusal("text.npy", "a,b\n1,2\n", &ReadOptions::default());
     require(&said, &["expected a .npy file"]);
     let mut version = array().bytes();
     version[6] = 4;
-    require(&refusal("four.npy", version, &ReadOptions::default()), &["version 1, 2 or 3", "came 4"]);
+    require(&refusal("four.npy", version, &ReadOptions::default()), &["version 1, 2 or 3", "got 4"]);
     for (from, to) in [("descr", "dtype"), ("False", "Maybe"), ("(4, 3)", "(4, x)"), ("(4, 3)", "[4, 3]")] {
         let bytes = array().bytes();
         let text: String = bytes[10..].iter().map(|&byte| char::from(byte)).collect();
@@ -145,28 +145,28 @@ fn an_array_of_another_kind_is_refused() {
 fn a_line_that_does_not_fit_is_named_with_its_column() {
     let default = ReadOptions::default();
     let said = refusal("short.csv", "a,b,c\n1,2,3\n4,5\n", &default);
-    require(&said, &["line 3, at byte 12: expected 3 cells, came 2: column 2 (\"c\") is missing"]);
+    require(&said, &["line 3, at byte 12: expected 3 cells, got 2: column 2 (\"c\") is missing"]);
     let said = refusal("long.csv", "1,2\r\n3,4\r\n5,6\r\n7,8,9\r\n", &default);
-    require(&said, &["line 4, at byte 15: expected 2 cells, came more: column 2 is one too many"]);
+    require(&said, &["line 4, at byte 15: expected 2 cells, got more: column 2 is one too many"]);
     let said = refusal("word.tsv", "left\tright\n1\t2\n3\tfour\n", &default);
-    require(&said, &["line 3, at byte 15: column 1 (\"right\"): expected a number, came \"four\""]);
+    require(&said, &["line 3, at byte 15: column 1 (\"right\"): expected a number, got \"four\""]);
     let said = refusal("again.csv", "a,b\n1,2\n3,4\na,b\n5,6\n", &default);
-    require(&said, &["line 4", "expected numbers, came the header again"]);
+    require(&said, &["line 4", "expected numbers, got the header again"]);
     let said = refusal("long.csv", format!("1\n{}\n", "x".repeat(1000)), &default);
     require(&said, &["line 2", "column 0", "xxx\"..."]);
     assert!(said.len() < 300, "{said}");
     let said = refusal("blank.csv", "1,2\n\n3,4\n", &default);
-    require(&said, &["line 2, at byte 4: expected a row, came a blank line, and more in line 3"]);
+    require(&said, &["line 2, at byte 4: expected a row, got a blank line, and more in line 3"]);
     let said = refusal("quote.csv", "a,b\n1,\"2\n3,4\n", &default);
     require(&said, &["line 2", "column 1 (\"b\")", "quotation mark", "same line"]);
     let said = refusal("utf16.csv", b"\xff\xfe1\x00,\x002\x00", &default);
     require(&said, &["line 1", "UTF-8"]);
     let said = refusal("wide.csv", "1,".repeat(70_000), &default);
-    require(&said, &["line 1", "expected 1 to 65536 channels, came 70001"]);
+    require(&said, &["line 1", "expected 1 to 65536 channels, got 70001"]);
     let said = refusal("latin.csv", b"a,s\n1,x\n2,\xe9t\xe9\n", &label("s"));
     require(&said, &["line 3", "UTF-8", "after 2 of its bytes"]);
     let said = refusal("label.csv", "s\nrest\n", &label("s"));
-    require(&said, &["expected a channel, came the label column alone"]);
+    require(&said, &["expected a channel, got the label column alone"]);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_file_that_is_not_there_or_a_folder_is_refused() {
     require(&format!("{missing:#}"), &["missing.csv", "cannot be read"]);
     std::fs::create_dir(bench.path("folder.csv")).expect("a folder");
     let folder = open_file(&bench.path("folder.csv"), &ReadOptions::default()).err().expect("a folder");
-    require(&format!("{folder:#}"), &["folder.csv", "expected a file, came a folder"]);
+    require(&format!("{folder:#}"), &["folder.csv", "expected a file, got a folder"]);
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn options_that_make_no_sense_are_wrong_usage_and_named() {
         &["--label c: expected one of \"a, b\", or a number from 0 to 1"],
     );
     require(&wrong_usage("a.csv", &label("2")), &["--label 2: expected one of"]);
-    require(&wrong_usage("a.xyz", &default()), &["a.xyz", ".raw, .bin, .dat, .npy", "--format", "came .xyz"]);
-    require(&wrong_usage("a", &default()), &["came no ending"]);
+    require(&wrong_usage("a.xyz", &default()), &["a.xyz", ".raw, .bin, .dat, .npy", "--format", "got .xyz"]);
+    require(&wrong_usage("a", &default()), &["got no ending"]);
     let stdin = open(&"-".parse::<Source>().expect("a source"), &default()).err().expect("no format");
     assert!(stdin.is::<Usage>());
     require(&stdin.to_string(), &["--format: expected for standard input"]);
@@ -257,7 +257,7 @@ fn what_cannot_be_written_is_wrong_usage() {
     let said = refused(&shape(Format::Npy, SampleType::Int16, 1), Sink::Stdout);
     require(&said, &["npy: expected a file", "number of rows"]);
     let still = OutputShape { scale: 0.0, ..shape(Format::Raw, SampleType::Int16, 1) };
-    require(&refused(&still, Sink::Stdout), &["--scale: expected a positive number, came 0"]);
+    require(&refused(&still, Sink::Stdout), &["--scale: expected a positive number, got 0"]);
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_label_that_would_break_its_line_is_refused() {
     require(&writer.write(&rows(&["a\nb"])).expect_err("two lines").to_string(), &["without an end of line"]);
     require(
         &writer.write(&rows(&[])).expect_err("no label").to_string(),
-        &["a label for each of 1 rows, came 0"],
+        &["a label for each of 1 rows, got 0"],
     );
 }
 

@@ -245,7 +245,7 @@ fn bad_samples_keep_their_rows() {
         assert_eq!(output.status.code(), Some(1));
         let message = stderr(&output);
         assert!(
-            message.contains("in.csv: row 40, channel 1 (b): expected a usable number, came NaN"),
+            message.contains("in.csv: row 40, channel 1 (b): expected a usable number, got NaN"),
             "{message}"
         );
         assert!(!bench.path("stopped.csv").exists() && !bench.path("stopped.csv.partial").exists());
@@ -278,8 +278,8 @@ fn a_model_for_something_else_is_refused_by_name() {
     named.channel_names = Some(["a", "b", "c"].map(String::from).to_vec());
     bench.write("model.safetensors", named.to_bytes().unwrap());
     for (text, problem) in [
-        ("1,2\n3,4\n", "expected the model's 3 channels, came 2"),
-        ("a,x,c\n1,2,3\n", "expected channel 1 to be \"b\" as in the model, came \"x\""),
+        ("1,2\n3,4\n", "expected the model's 3 channels, got 2"),
+        ("a,x,c\n1,2,3\n", "expected channel 1 to be \"b\" as in the model, got \"x\""),
     ] {
         let output = whiten(&bench, &bench.write("in.csv", text), "out.csv", &[]);
         let message = stderr(&output);

@@ -291,7 +291,7 @@ fn a_checkpoint_belongs_to_its_output_and_format_and_moves_with_its_folder() {
     let output = job.resume();
     assert_eq!(output.status.code(), Some(1));
     let complaint =
-        "the output is another one than the stream was begun with: expected out.npy, came other.npy";
+        "the output is another one than the stream was begun with: expected out.npy, got other.npy";
     assert!(stderr(&output).contains(complaint), "{}", stderr(&output));
     assert!(!job.output().exists());
     job.out = "out.npy".into();

@@ -62,8 +62,8 @@ impl Columns {
     fn read_column(&mut self, channel: u64, row: u64, count: usize) -> Result<()> {
         self.bytes.go_to(self.start + (channel * self.rows + row) * self.size())?;
         self.chunk.resize(count * self.size() as usize, 0);
-        let came = self.bytes.fill(&mut self.chunk)?;
-        ensure!(came == self.chunk.len(), "cut short in column {channel}, at byte {}", self.bytes.at());
+        let got = self.bytes.fill(&mut self.chunk)?;
+        ensure!(got == self.chunk.len(), "cut short in column {channel}, at byte {}", self.bytes.at());
         self.column.clear();
         self.encoding.decode(&self.chunk, &mut self.column);
         Ok(())

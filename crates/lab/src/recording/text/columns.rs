@@ -24,7 +24,7 @@ impl Columns {
         let count = first.len();
         let names = header.then_some(first);
         let label = label.map(|label| label_column(label, names.as_deref(), count)).transpose()?;
-        ensure!(count > usize::from(label.is_some()), "expected a channel, came the label column alone");
+        ensure!(count > usize::from(label.is_some()), "expected a channel, got the label column alone");
         Ok(Self { count, names, label })
     }
 
