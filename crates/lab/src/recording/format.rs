@@ -13,17 +13,17 @@ use crate::usage::Usage;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Numbers alone, row after row, low byte first.
+    /// Numbers without a header, row after row, little-endian.
     Raw,
-    /// An array of numpy.
+    /// A NumPy array.
     Npy,
-    /// Text with commas.
+    /// Text, values separated by commas.
     Csv,
-    /// Text with tabs.
+    /// Text, values separated by tabs.
     Tsv,
-    /// The European data format, 16 bits.
+    /// European Data Format, 16-bit samples.
     Edf,
-    /// BioSemi's variant of it, 24 bits.
+    /// BioSemi's variant of EDF, 24-bit samples.
     Bdf,
 }
 

@@ -87,7 +87,7 @@ fn every_image_that_gives_no_context_is_named_with_its_reason() {
         "floats.tif: expected 8 or 16 bits a sample, got Rgb32F",
         "short.imc: the file is cut short: expected 1536 x 1024 pixels in 3145728 bytes, got 3145727",
         "long.iml: expected 1536 x 1024 pixels in 3145728 bytes, got 3145729",
-        "4 ignored, because the name is not that of an image (.shadow.png, more.png, movie.mp4, notes.txt)",
+        "4 ignored, because their names are not those of images (.shadow.png, more.png, movie.mp4, notes.txt)",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
@@ -150,7 +150,7 @@ fn a_folder_that_is_missing_empty_or_without_a_usable_image_is_a_failure_that_sa
     std::fs::create_dir(bench.path("photos")).expect("a folder");
     fails("none of 0 does: it is empty");
     add(&bench, "notes.txt", b"no image");
-    fails("1 ignored, because the name is not that of an image (notes.txt)");
+    fails("1 ignored, because their names are not those of images (notes.txt)");
     add(&bench, "bad.png", b"no image");
     fails("bad.png: expected a PNG");
 }
@@ -173,7 +173,7 @@ fn wrong_flags_are_wrong_usage_and_named() {
         (&["--norm", "-2"], "'--norm <X|none>': expected a number above 0, or none"),
         (&["--norm", "inf"], "expected a number above 0, or none"),
         (&["--step", "4"], "--step: expected --sampling walk"),
-        (&["--sampling", "every", "--samples", "99"], "--samples: expected another --sampling than every"),
+        (&["--sampling", "every", "--samples", "99"], "--samples: expected --sampling independent or walk, got every"),
         (&["--count", "3"], "--count: does not apply to contexts from"),
         (&["--jobs", "0"], "'--jobs <J>'"),
     ];

@@ -203,5 +203,5 @@ fn two_calls_of_reproduce_do_not_share_a_folder() {
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("another process of leukos is writing it"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("another leukos process is writing it"), "{}", stderr(&output));
 }

@@ -310,21 +310,21 @@ fn wrong_usage_is_told_from_bad_data() {
         .map(|name| bench.path(name).to_str().unwrap().to_owned());
     let whole = fs::read(&model).unwrap();
     for (input, out, more, problem) in [
-        (input.as_path(), "in.csv", &[][..], "--out: expected another file than the input"),
+        (input.as_path(), "in.csv", &[][..], "--out: expected a different file from the input"),
         (
             &input,
             "model.safetensors",
             &["--out-format", "csv"],
-            "--out: expected another file than the model",
+            "--out: expected a different file from the model",
         ),
-        (&input, "out.csv", &["--checkpoint", &model], "--checkpoint: expected another file than the model"),
+        (&input, "out.csv", &["--checkpoint", &model], "--checkpoint: expected a different file from the model"),
         (
             &input,
             "out.csv",
             &["--checkpoint", &input_word],
-            "--checkpoint: expected another file than the input",
+            "--checkpoint: expected a different file from the input",
         ),
-        (&input, "out.csv", &["--checkpoint", &out], "--checkpoint: expected another file than --out"),
+        (&input, "out.csv", &["--checkpoint", &out], "--checkpoint: expected a different file from --out"),
         (&input, "out.xyz", &[], "--out-format"),
         (&input, "out.edf", &[], "read only"),
         (&input, "out.csv", &["--resume"], "--checkpoint"),

@@ -1,4 +1,4 @@
-//! Reads the values of flags, and says what was expected of one that will not do.
+//! Parses the values of flags, and says what was expected if one is wrong.
 
 use std::path::PathBuf;
 use std::str::FromStr;
