@@ -291,10 +291,14 @@ impl Contexts {
     fn sampling(&self) -> Result<Sampling> {
         let choice = self.sampling.unwrap_or(Choice::Independent);
         if self.step.is_some() && choice != Choice::Walk {
-            return Err(Usage("--step: expected --sampling walk as well, because only a walk has steps".into()).into());
+            return Err(Usage(
+                "--step: expected --sampling walk as well, because only a walk has steps".into(),
+            )
+            .into());
         }
         if self.samples.is_some() && choice == Choice::Every {
-            let complaint = "--samples: expected --sampling independent or walk, got every, which takes all patches";
+            let complaint =
+                "--samples: expected --sampling independent or walk, got every, which takes all patches";
             return Err(Usage(complaint.into()).into());
         }
         let samples = self.samples.map_or(20_000, NonZeroUsize::get);

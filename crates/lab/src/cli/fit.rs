@@ -80,9 +80,11 @@ impl Segments {
     /// When both labels and segments are asked for, or a time needs a sample rate: wrong usage.
     pub fn division(&self, reading: &Reading, sample_rate: Option<f64>) -> Result<Division> {
         match (self.segment, &reading.label) {
-            (Some(_), Some(_)) => {
-                Err(Usage("--segment: expected --segment or --label, got both; each divides a recording into contexts".into()).into())
-            }
+            (Some(_), Some(_)) => Err(Usage(
+                "--segment: expected --segment or --label, got both; each divides a recording into contexts"
+                    .into(),
+            )
+            .into()),
             (Some(time), None) => whole_samples("--segment", time, sample_rate).map(Division::Segments),
             (None, Some(_)) => Ok(Division::Labels),
             (None, None) => Ok(Division::Files),
@@ -199,8 +201,7 @@ impl Asked {
             _ => None,
         };
         if given.is_some() && fitting.groups.is_some() {
-            let complaint =
-                "--synapses: expected eigenbasis or random, got a file; with --groups each group has its own synapses";
+            let complaint = "--synapses: expected eigenbasis or random, got a file; with --groups each group has its own synapses";
             return Err(Usage(complaint.into()).into());
         }
         if let Some(synapses) = given {

@@ -135,12 +135,13 @@ impl Inspect {
         if let Source::File(path) = source
             && is_stack(path)
         {
-            let complaint =
-                "is a stack of covariances, which inspect does not read; `leukos fit` takes it, and `leukos contexts` draws a picture when it makes one";
+            let complaint = "is a stack of covariances, which inspect does not read; `leukos fit` takes it, and `leukos contexts` draws a picture when it makes one";
             return Err(Usage(format!("{} {complaint}", path.display())).into());
         }
         if self.recording.is_some() || self.picture.is_some() {
-            let complaint = format!("{source}: expected a model, got a recording; --picture and a second file need a model first");
+            let complaint = format!(
+                "{source}: expected a model, got a recording; --picture and a second file need a model first"
+            );
             return Err(Usage(complaint).into());
         }
         let options = self.reading.options();

@@ -131,11 +131,18 @@ impl Reproduce {
         for (i, spec) in given.iter().enumerate() {
             let (figure, path) = (spec.figure(), self.spec[i].display());
             if !figures.contains(&figure) {
-                let complaint = format!("spec {path}: expected a spec of one of the figures asked for, got one for {}", figure.name());
+                let complaint = format!(
+                    "spec {path}: expected a spec of one of the figures asked for, got one for {}",
+                    figure.name()
+                );
                 return Err(Usage(complaint).into());
             }
             if given[..i].iter().any(|earlier| earlier.figure() == figure) {
-                return Err(Usage(format!("spec {path}: expected one spec for each figure, got a second one for {}", figure.name())).into());
+                return Err(Usage(format!(
+                    "spec {path}: expected one spec for each figure, got a second one for {}",
+                    figure.name()
+                ))
+                .into());
             }
         }
         let spec = |figure| match given.iter().find(|spec| spec.figure() == figure) {

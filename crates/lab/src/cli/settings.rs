@@ -178,7 +178,9 @@ pub fn whole_samples(flag: &str, time: Time, sample_rate: Option<f64>) -> Result
         (Span::Samples(samples), _) => samples,
         (Span::Seconds(seconds), Some(rate)) => seconds * rate,
         (Span::Seconds(_), None) => {
-            let complaint = format!("{flag}: a time in seconds needs a sample rate; give --sample-rate, or give the time in samples");
+            let complaint = format!(
+                "{flag}: a time in seconds needs a sample rate; give --sample-rate, or give the time in samples"
+            );
             return Err(Usage(complaint).into());
         }
     };

@@ -1,4 +1,4 @@
-//! Reads and writes stacks of covariances in `.npy` files and says, when one will not do, which file, which context and why.
+//! Reads and writes stacks of covariances in `.npy` files. Errors name the file, the context and the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ fn contexts_of(bytes: &[u8]) -> Result<Contexts> {
 
 /// Whether a file is a `.npy` array of three dimensions, and so a stack rather than a recording.
 pub fn is_stack(path: &Path) -> bool {
-    // What is read of a pipe is gone.
+    // Bytes that are read from a pipe cannot be read again.
     let file = if path.is_file() { std::fs::File::open(path).ok() } else { None };
     let header = file.and_then(|file| NpyHeader::from_reader(file).ok());
     header.is_some_and(|header| header.shape().len() == 3)
@@ -84,7 +84,7 @@ pub(super) fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Re
     // Before anything is allocated for what the header promises.
     ensure!(
         bytes.len() / size >= expected,
-        "the file is cut short: its header promises {expected} numbers, it holds {}",
+        "the file is cut short: its header says {expected} numbers, but it holds {}",
         bytes.len() / size
     );
     let file = NpyFile::with_header(header, bytes);

@@ -22,7 +22,7 @@ pub struct Folder {
 /// From how many bytes on an image is large.
 const LARGE: u64 = 64 << 20;
 
-/// A turnstile: large images are read one at a time, however many threads there are, so that memory does not grow
+/// A lock: large images are read one at a time, however many threads there are, so that memory does not grow
 /// with their number.
 #[derive(Debug, Default)]
 pub struct LargeImages(Mutex<()>);
@@ -34,7 +34,7 @@ pub struct LargeImages(Mutex<()>);
 /// When there is no such folder or it cannot be read.
 pub fn read_folder(path: &Path) -> Result<Folder> {
     let list = || -> Result<Vec<PathBuf>> {
-        ensure!(path.exists(), "expected a folder of images, but there is nothing of this name");
+        ensure!(path.exists(), "expected a folder of images, but nothing with this name exists");
         ensure!(path.is_dir(), "expected a folder of images, got a file");
         let entries = fs::read_dir(path).context("the folder cannot be read")?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -46,7 +46,7 @@ pub fn read_folder(path: &Path) -> Result<Folder> {
     Ok(Folder { images, others: others.iter().map(|path| file_name(path)).collect() })
 }
 
-/// The last part of a path, for people to read: what a terminal or a picture would stumble over is marked as unknown.
+/// The last part of a path for display: characters that a terminal or a picture cannot show are replaced.
 pub fn file_name(path: &Path) -> String {
     let harmless = |letter: char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
     let name = path.file_name().unwrap_or_default().to_string_lossy();

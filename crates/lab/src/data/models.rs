@@ -24,7 +24,7 @@ pub fn read_model<T: Real>(path: &Path) -> Result<Model<T>> {
     read().with_context(|| format!("model {}", path.display()))
 }
 
-/// Writes a model file, whole or not at all.
+/// Writes a model file, completely or not at all.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -35,7 +35,7 @@ pub fn write_model<T: Real>(path: &Path, model: &Model<T>) -> Result<()> {
 /// Whether a file is a model, by its name or by how it begins: the length of a JSON text, and the text.
 pub fn is_model(path: &Path) -> bool {
     let begins = || -> Option<bool> {
-        // What is read of a pipe is gone.
+        // Bytes that are read from a pipe cannot be read again.
         path.is_file().then_some(())?;
         let mut head = Vec::new();
         File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;
@@ -49,14 +49,10 @@ pub fn is_model(path: &Path) -> bool {
 /// Checks that a recording has the channels of a model, under their names, and its sample rate, where they say so.
 ///
 /// # Errors
-/// When a recording of this layout is for another one.
+/// When a recording of this layout does not belong to the model.
 pub fn require_fit<T: Real>(model: &Model<T>, layout: &Layout) -> Result<()> {
     let channels = model.whitener.channels();
-    ensure!(
-        layout.channels == channels,
-        "expected the model's {channels} channels, got {}",
-        layout.channels
-    );
+    ensure!(layout.channels == channels, "expected the model's {channels} channels, got {}", layout.channels);
     if let (Some(expected), Some(got)) = (&model.channel_names, &layout.names)
         && let Some(j) = (0..channels).find(|&j| expected[j] != got[j])
     {
@@ -66,7 +62,7 @@ pub fn require_fit<T: Real>(model: &Model<T>, layout: &Layout) -> Result<()> {
     if let (Some(expected), Some(got)) = (rate, layout.sample_rate)
         && (expected - got).abs() > 1e-9 * expected
     {
-        bail!("expected a sample rate of {expected} Hz as the model was made for, got {got} Hz");
+        bail!("expected a sample rate of {expected} Hz as in the model, got {got} Hz");
     }
     Ok(())
 }
@@ -80,7 +76,7 @@ pub fn read_synapses(path: &Path) -> Result<Matrix> {
         let model: Model = read_model(path)?;
         let single = model.whitener.single().map(|whitener| whitener.circuit().synapses().feedback().clone());
         return single.with_context(|| {
-            format!("model {}: expected one group of all channels to take synapses from", path.display())
+            format!("model {}: expected a model with one group of all channels to take synapses from, got several groups", path.display())
         });
     }
     let read = || -> Result<Matrix> {

@@ -75,7 +75,7 @@ pub fn runs(markup: &str) -> Vec<Run> {
     runs
 }
 
-/// Markup for text that is none, such as the name of a file.
+/// Escapes text that is not markup, such as the name of a file.
 pub fn literal(text: &str) -> String {
     let mut markup = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! Draws the time scales: errors over rates and lengths of contexts, who wins where, and how everyone does at best.
+//! Draws the time scales: errors over rates and lengths of contexts, which model is best where, and each at its best.
 
 use anyhow::Result;
 use serde::Deserialize;

@@ -29,7 +29,8 @@ impl Lock {
         fs::create_dir_all(folder_of(&target))?;
         let path = lock_path(&target)?;
         loop {
-            let file = open(&path).with_context(|| format!("its lock file {} cannot be created", path.display()))?;
+            let file =
+                open(&path).with_context(|| format!("its lock file {} cannot be created", path.display()))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => bail!("another leukos process is writing it"),

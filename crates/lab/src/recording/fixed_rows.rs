@@ -65,7 +65,7 @@ impl FixedRows {
         self.layout.channels * self.encoding.sample_type.size()
     }
 
-    /// Of a file it can be told at once whether its bytes are whole rows, and how many.
+    /// Checks at once, for a file, that its bytes are whole rows, and counts them.
     fn require_whole_rows(&mut self) -> Result<()> {
         let Some(length) = self.bytes.length() else { return Ok(()) };
         let row_bytes = self.row_bytes() as u64;
@@ -82,14 +82,14 @@ impl FixedRows {
     fn cut_short(&self, there: u64, over: u64) -> String {
         let rows = self.layout.rows.unwrap_or(0);
         let byte = self.start + there * self.row_bytes() as u64 + over;
-        format!("cut short: its header promises {rows} rows, but it ends in row {there}, at byte {byte}")
+        format!("cut short: its header states {rows} rows, but it ends in row {there}, at byte {byte}")
     }
 
     fn too_long(&self, end: u64, over: Option<u64>) -> String {
         let rows = self.layout.rows.unwrap_or(0);
         let more = over.map_or("more".to_owned(), |over| format!("{over} more"));
         format!(
-            "expected its end after the {rows} rows its header promises, at byte {end}, but {more} bytes follow"
+            "expected its end after the {rows} rows its header states, at byte {end}, but {more} bytes follow"
         )
     }
 

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use super::{Layout, Place, Reader, Rows};
 
-/// Rows of a recording that can only be had together.
+/// Rows of a recording that can only be read together.
 pub(super) trait Slabs {
     /// Replaces `values` by a whole slab that holds this row, row after row, and says which row is its first; nothing at the
     /// end. Rows are asked for in order, but for [`Slabs::go_to`].

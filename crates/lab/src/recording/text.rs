@@ -97,7 +97,7 @@ impl TextReader {
 }
 
 fn unclosed(column: &str) -> anyhow::Error {
-    anyhow::anyhow!("{column}: expected a quotation mark at the end of the cell and on the same line")
+    anyhow::anyhow!("{column}: expected a closing quotation mark at the end of the cell, on the same line")
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {
@@ -124,7 +124,10 @@ fn is_blank(line: &[u8]) -> bool {
 fn require_blank(lines: &mut Lines, first: u64) -> Result<()> {
     let mut number = first;
     while let Some(line) = lines.find()? {
-        ensure!(is_blank(lines.line(line)), "expected a row, got a blank line, and more in line {number}");
+        ensure!(
+            is_blank(lines.line(line)),
+            "expected a row, got a blank line that is not at the end: line {number} follows"
+        );
         lines.skip(line.whole);
         number += 1;
     }

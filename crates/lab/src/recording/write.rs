@@ -15,9 +15,9 @@ use crate::usage::Usage;
 /// Where a recording is written to.
 #[derive(Debug)]
 pub enum Sink {
-    /// A file, from its beginning; whoever opened it knows its name and says it with an error.
+    /// A file, from its beginning; the caller knows its name and adds it to errors.
     File(File),
-    /// A pipe or a device, which cannot be gone back in.
+    /// A pipe or a device, which cannot be rewound.
     Pipe(File),
     /// Standard output.
     Stdout,
@@ -47,7 +47,7 @@ impl OutputShape {
         if matches!(self.format, Format::Edf | Format::Bdf) {
             let format = self.format;
             bail!(Usage(format!(
-                "{format} recordings are read only: expected raw, npy, csv or tsv to write"
+                "expected raw, npy, csv or tsv as the output format, got {format}, which leukos only reads"
             )));
         }
         let scale = self.scale;

@@ -132,7 +132,10 @@ impl Checkpoint {
             now.output.display()
         );
         let got = now.format;
-        ensure!(got == *format, "expected the output format that the run was started with, {format}, got {got}");
+        ensure!(
+            got == *format,
+            "expected the output format that the run was started with, {format}, got {got}"
+        );
         Ok(())
     }
 }

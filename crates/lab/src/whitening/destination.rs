@@ -86,7 +86,8 @@ impl Destination {
                 earlier.go_on(copy, shape).with_context(|| self.to_string())
             }
             Err(error) => {
-                let complaint = "expected the partial output of the earlier run, but the file cannot be opened";
+                let complaint =
+                    "expected the partial output of the earlier run, but the file cannot be opened";
                 Err(error.context(complaint).context(format!("output {}", partial.display())))
             }
         }
@@ -180,6 +181,9 @@ impl Begun {
 
     /// Renames the complete file to its final name.
     pub fn finish(&mut self) -> Result<()> {
-        self.0.take().map_or(Ok(()), Replacement::finish).context("the finished file cannot be renamed to its final name")
+        self.0
+            .take()
+            .map_or(Ok(()), Replacement::finish)
+            .context("the finished file cannot be renamed to its final name")
     }
 }

@@ -57,7 +57,9 @@ impl Order {
         let piped = !self.input.is_plain_file() || self.output.is_stream();
         if piped && (self.checkpoint.is_some() || self.resume) {
             let flag = if self.resume { "--resume" } else { "--checkpoint" };
-            bail!(Usage(format!("{flag}: expected plain files, got a pipe, which cannot be read or written again from an earlier place")));
+            bail!(Usage(format!(
+                "{flag}: expected plain files, got a pipe, which cannot be read or written again from an earlier place"
+            )));
         }
         if self.resume && self.checkpoint.is_none() {
             bail!(Usage("--resume: expected --checkpoint FILE as well, to continue from".into()));
@@ -67,7 +69,8 @@ impl Order {
             ensure!(!is_stream(checkpoint)?, Usage(complaint.into()));
         }
         if self.reversible && matches!(self.mode, Mode::Frozen | Mode::FrozenInverse) {
-            let complaint = "--reversible: expected a run that adapts, got --frozen, which can be undone without it";
+            let complaint =
+                "--reversible: expected a run that adapts, got --frozen, which can be undone without it";
             bail!(Usage(complaint.into()));
         }
         Ok(())

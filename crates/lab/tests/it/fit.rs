@@ -302,7 +302,11 @@ fn wrong_usage_is_told_from_bad_data_and_neither_leaves_a_file() {
     }
     let output = leukos().arg("fit").arg(&day).arg("--out").arg(&day).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--out: expected a different file from recording"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--out: expected a different file from recording"),
+        "{}",
+        stderr(&output)
+    );
 
     let [wide, other, still, empty] = [
         ("wide.csv", "left,middle\n1,2\n3,4\n"),

@@ -143,7 +143,7 @@ fn a_folder_that_is_missing_empty_or_without_a_usable_image_is_a_failure_that_sa
         assert!(said.contains("photos") && said.contains(part), "{part} is not in\n{said}");
         assert!(!bench.path("covs.npy").exists() && !bench.path("covs.csv").exists());
     };
-    fails("expected a folder of images, but there is nothing of this name");
+    fails("expected a folder of images, but nothing with this name exists");
     bench.write("photos", "a file");
     fails("expected a folder of images, got a file");
     std::fs::remove_file(bench.path("photos")).expect("the file");
@@ -173,7 +173,10 @@ fn wrong_flags_are_wrong_usage_and_named() {
         (&["--norm", "-2"], "'--norm <X|none>': expected a number above 0, or none"),
         (&["--norm", "inf"], "expected a number above 0, or none"),
         (&["--step", "4"], "--step: expected --sampling walk"),
-        (&["--sampling", "every", "--samples", "99"], "--samples: expected --sampling independent or walk, got every"),
+        (
+            &["--sampling", "every", "--samples", "99"],
+            "--samples: expected --sampling independent or walk, got every",
+        ),
         (&["--count", "3"], "--count: does not apply to contexts from"),
         (&["--jobs", "0"], "'--jobs <J>'"),
     ];

@@ -219,7 +219,7 @@ fn a_truncated_or_longer_file_is_refused_with_record_and_byte() {
 
     let said = Edf { records: "2", ..Edf::good() }.refusal();
     assert!(
-        said.contains("after the 2 records its header promises, at byte 1076, but 26 more bytes"),
+        said.contains("after the 2 records its header states, at byte 1076, but 26 more bytes"),
         "{said}"
     );
     let error = open_file(&bench.write("cut.edf", &bytes[..300]), &ReadOptions::default()).err();

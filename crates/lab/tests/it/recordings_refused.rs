@@ -89,7 +89,7 @@ fn an_array_that_is_cut_short_or_too_long_is_refused() {
     require(&refusal("cut.npy", cut, &ReadOptions::default()), &["cut short", &said]);
     require(&piped_refusal(cut, Format::Npy, &ReadOptions::default()), &["cut short", &said]);
     let long = [&bytes[..], b"xyz"].concat();
-    let said = format!("after the 4 rows its header promises, at byte {}", bytes.len());
+    let said = format!("after the 4 rows its header states, at byte {}", bytes.len());
     require(&refusal("long.npy", &long, &ReadOptions::default()), &[&said, "3 more bytes follow"]);
     require(&piped_refusal(&long, Format::Npy, &ReadOptions::default()), &[&said, "more bytes follow"]);
     require(&refusal("header.npy", &bytes[..40], &ReadOptions::default()), &["in its header, at byte 40"]);
@@ -156,7 +156,10 @@ fn a_line_that_does_not_fit_is_named_with_its_column() {
     require(&said, &["line 2", "column 0", "xxx\"..."]);
     assert!(said.len() < 300, "{said}");
     let said = refusal("blank.csv", "1,2\n\n3,4\n", &default);
-    require(&said, &["line 2, at byte 4: expected a row, got a blank line, and more in line 3"]);
+    require(
+        &said,
+        &["line 2, at byte 4: expected a row, got a blank line that is not at the end: line 3 follows"],
+    );
     let said = refusal("quote.csv", "a,b\n1,\"2\n3,4\n", &default);
     require(&said, &["line 2", "column 1 (\"b\")", "quotation mark", "same line"]);
     let said = refusal("utf16.csv", b"\xff\xfe1\x00,\x002\x00", &default);
@@ -224,8 +227,8 @@ fn options_that_make_no_sense_are_wrong_usage_and_named() {
     require(&wrong_usage("a.edf", &rate(250.0)), &["--sample-rate: does not apply to edf recordings"]);
     require(&wrong_usage("a.csv", &rate(f64::NAN)), &["--sample-rate: expected a positive number"]);
     require(&wrong_usage("a.npy", &label("b")), &["--label: does not apply to npy recordings"]);
-    require(&wrong_usage("a.raw", &dtype), &["--channels: expected for raw"]);
-    require(&wrong_usage("a.dat", &channels), &["--dtype: expected for raw"]);
+    require(&wrong_usage("a.raw", &dtype), &["--channels: expected the number of channels of a raw"]);
+    require(&wrong_usage("a.dat", &channels), &["--dtype: expected the type of the numbers of a raw"]);
     require(&wrong_usage("a.bin", &raw(0, SampleType::Int16)), &["--channels: expected 1 to 65536"]);
     require(
         &wrong_usage("a.csv", &label("c")),
@@ -236,7 +239,7 @@ fn options_that_make_no_sense_are_wrong_usage_and_named() {
     require(&wrong_usage("a", &default()), &["got no ending"]);
     let stdin = open(&"-".parse::<Source>().expect("a source"), &default()).err().expect("no format");
     assert!(stdin.is::<Usage>());
-    require(&stdin.to_string(), &["--format: expected for standard input"]);
+    require(&stdin.to_string(), &["--format: expected the format of standard input"]);
     let missing = open_file(&Bench::new().path("missing.raw"), &default()).err().expect("two faults");
     assert!(missing.is::<Usage>(), "what was asked for is looked at before the file: {missing:#}");
     let twice = open_file(&Bench::new().write("a.csv", "a,s,s\n"), &label("s")).err().expect("two");
@@ -252,7 +255,7 @@ fn what_cannot_be_written_is_wrong_usage() {
     };
     for format in [Format::Edf, Format::Bdf] {
         let said = refused(&shape(format, SampleType::Int16, 1), Sink::Stdout);
-        require(&said, &[&format!("{format} recordings are read only"), "raw, npy, csv or tsv"]);
+        require(&said, &[&format!("got {format}, which leukos only reads"), "raw, npy, csv or tsv"]);
     }
     let said = refused(&shape(Format::Npy, SampleType::Int16, 1), Sink::Stdout);
     require(&said, &["npy: expected a file", "number of rows"]);

@@ -68,7 +68,7 @@ fn a_wrong_dtype_is_refused() {
 fn a_truncated_file_is_refused_before_anything_is_allocated() {
     let bytes = good().bytes();
     assert!(
-        refusal(&bytes[..bytes.len() - 8]).contains("cut short: its header promises 48 numbers, it holds 47")
+        refusal(&bytes[..bytes.len() - 8]).contains("cut short: its header says 48 numbers, but it holds 47")
     );
     let boast = Npy { shape: vec![1_000_000, 1_000_000, 1_000_000], ..good() };
     assert!(refusal(&boast.bytes()).contains("cut short"));

@@ -317,7 +317,12 @@ fn wrong_usage_is_told_from_bad_data() {
             &["--out-format", "csv"],
             "--out: expected a different file from the model",
         ),
-        (&input, "out.csv", &["--checkpoint", &model], "--checkpoint: expected a different file from the model"),
+        (
+            &input,
+            "out.csv",
+            &["--checkpoint", &model],
+            "--checkpoint: expected a different file from the model",
+        ),
         (
             &input,
             "out.csv",

@@ -290,8 +290,7 @@ fn a_checkpoint_belongs_to_its_output_and_format_and_moves_with_its_folder() {
     job.out = "other.npy".into();
     let output = job.resume();
     assert_eq!(output.status.code(), Some(1));
-    let complaint =
-        "expected the output that the run was started with, out.npy, got other.npy";
+    let complaint = "expected the output that the run was started with, out.npy, got other.npy";
     assert!(stderr(&output).contains(complaint), "{}", stderr(&output));
     assert!(!job.output().exists());
     job.out = "out.npy".into();

@@ -38,7 +38,9 @@ impl Contexts {
         let lines = left_out(&all, self.filter_of_recording().condition);
         if kept == 0 {
             let (source, contexts, why) = (self.source.display(), all.len(), lines.join("; "));
-            bail!("recording {source}: expected at least one usable context, but none of {contexts} is: {why}");
+            bail!(
+                "recording {source}: expected at least one usable context, but none of {contexts} is: {why}"
+            );
         }
         outlook.say(&format!("{kept} of {} contexts kept", all.len()));
         lines.iter().for_each(|line| outlook.say(&format!("  left out: {line}")));

@@ -41,14 +41,14 @@ impl Columns {
         let whole = there.checked_div(rows.saturating_mul(size)).unwrap_or(channels);
         ensure!(
             whole >= channels,
-            "cut short: its header promises {channels} columns of {rows} rows, but it ends in column {whole}, row {}, at byte {}",
+            "cut short: its header states {channels} columns of {rows} rows, but it ends in column {whole}, row {}, at byte {}",
             there / size % rows.max(1),
             self.start + there
         );
         let needed = rows * channels * size;
         ensure!(
             there == needed,
-            "expected its end after the {rows} rows its header promises, at byte {}, but {} more bytes follow",
+            "expected its end after the {rows} rows its header states, at byte {}, but {} more bytes follow",
             self.start + needed,
             there - needed
         );

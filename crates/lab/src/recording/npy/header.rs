@@ -1,4 +1,4 @@
-//! Reads and writes what an array of numpy says of itself before its first number.
+//! Reads and writes the header of a `.npy` file.
 
 use anyhow::{Context, Result, bail, ensure};
 

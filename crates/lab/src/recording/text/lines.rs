@@ -70,7 +70,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Reads on; says whether anything came.
+    /// Reads more bytes; returns whether there were any.
     fn more(&mut self) -> Result<bool> {
         self.buffer.drain(..self.begin);
         self.begin = 0;
