@@ -85,7 +85,7 @@ CALLS = {
     "synapses that are ragged": (
         lambda: Circuit([[1.0], [1.0, 2.0]], g),
         ValueError,
-        "synapses: expected an array of real numbers, got list that is none",
+        "synapses: expected an array of real numbers, got list that numpy cannot convert to one",
     ),
     "complex synapses": (
         lambda: Circuit(W * 1j, g),
