@@ -59,7 +59,7 @@ CALLS = {
     "durations": (lambda: fit(DAYS - DAYS[0]), ValueError, r"X: expected an array of real .*timedelta64\[D\]"),
     "a frame of days": (lambda: fit(pd.DataFrame(DAYS)), ValueError, "X: expected an array of real .*datetime64"),
     "durations as stimuli": (lambda: OK.respond(DAYS - DAYS[0]), ValueError, "S: expected an array of real numbers"),
-    "merged with themselves": (self_merged, ValueError, "other: expected other Moments than these, got themselves"),
+    "merged with themselves": (self_merged, ValueError, "other: expected other Moments than these, got the same object"),
     # Circuits.
     "gains of wrong length": (
         lambda: Circuit(W, [1.0]),
