@@ -126,7 +126,7 @@ impl fmt::Display for WhitenerStatus {
         let SampleCounts { seen, learned, bad, outliers, quiet, silent, .. } = self.samples;
         writeln!(f, "samples       {seen} seen, {learned} learned from")?;
         writeln!(f, "left aside    {bad} bad, {outliers} outliers, {quiet} quiet, {silent} silent")?;
-        writeln!(f, "contexts      {} changes noticed", self.samples.switches)?;
+        writeln!(f, "contexts      {} changes detected", self.samples.switches)?;
         self.describe_state(f)?;
         self.describe_error(f)?;
         self.describe_channels(f)?;
@@ -136,7 +136,7 @@ impl fmt::Display for WhitenerStatus {
         write!(f, "time constant {gains} samples for gains, {mean} for the mean, ")?;
         match synapses {
             Some(samples) => write!(f, "{samples} for synapses"),
-            None => f.write_str("synapses stand still"),
+            None => f.write_str("synapses do not change"),
         }
     }
 }

@@ -201,7 +201,8 @@ impl Asked {
             _ => None,
         };
         if given.is_some() && fitting.groups.is_some() {
-            let complaint = "--synapses: expected eigenbasis or random, got a file; with --groups each group has its own synapses";
+            let complaint = "--synapses: expected eigenbasis or random with --groups, got a file; \
+                             each group has its own synapses";
             return Err(Usage(complaint.into()).into());
         }
         if let Some(synapses) = given {

@@ -97,7 +97,12 @@ impl Inspect {
         let precision = Precision::in_file(&bytes).with_context(model_file)?;
         let Some(source) = &self.recording else {
             if self.reading != Reading::default() {
-                return Err(Usage("--format, --channels, --dtype, --sample-rate and --label are for recordings, but only a model was given".into()).into());
+                return Err(Usage(
+                    "--format, --channels, --dtype, --sample-rate and --label are for recordings, \
+                     but only a model was given"
+                        .into(),
+                )
+                .into());
             }
             if let Some(picture) = &self.picture {
                 write_picture(picture, &draw_model(&model).with_context(model_file)?)?;
@@ -135,7 +140,8 @@ impl Inspect {
         if let Source::File(path) = source
             && is_stack(path)
         {
-            let complaint = "is a stack of covariances, which inspect does not read; `leukos fit` takes it, and `leukos contexts` draws a picture when it makes one";
+            let complaint = "is a stack of covariances, which inspect does not read; `leukos fit` takes it, \
+                             and `leukos contexts` draws a picture when it makes one";
             return Err(Usage(format!("{} {complaint}", path.display())).into());
         }
         if self.recording.is_some() || self.picture.is_some() {

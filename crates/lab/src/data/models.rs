@@ -76,7 +76,10 @@ pub fn read_synapses(path: &Path) -> Result<Matrix> {
         let model: Model = read_model(path)?;
         let single = model.whitener.single().map(|whitener| whitener.circuit().synapses().feedback().clone());
         return single.with_context(|| {
-            format!("model {}: expected a model with one group of all channels to take synapses from, got several groups", path.display())
+            format!(
+                "model {}: expected one group of all channels to take synapses from, got several",
+                path.display()
+            )
         });
     }
     let read = || -> Result<Matrix> {

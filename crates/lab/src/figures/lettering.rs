@@ -1,4 +1,4 @@
-//! Sets text: a small markup for symbols, real minus signs and exponents, and how wide a text comes out.
+//! Sets text: a small markup for symbols, real minus signs and exponents, and the width of a text.
 //!
 //! `*W*` is bold, `~x~` italic, `_0` or `_{rn}` low, `^2` or `^{−3}` high; a backslash takes the meaning from the next
 //! letter.

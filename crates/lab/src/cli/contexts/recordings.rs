@@ -23,7 +23,7 @@ impl Contexts {
         let (channels, sample_rate) = (recordings.layout.channels, recordings.layout.sample_rate);
         let division = self.segments.division(&self.reading, sample_rate)?;
         if division == Division::Files {
-            let complaint = "--label or --segment: expected one of them to divide the recording into contexts, got neither";
+            let complaint = "--label or --segment: expected one of them to divide the recording, got neither";
             return Err(Usage(complaint.into()).into());
         }
         let (stop, outlook) = (stop_or_say(NOTHING_WRITTEN), Shown::new(self.quiet));
