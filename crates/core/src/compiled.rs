@@ -17,7 +17,7 @@ use crate::small::{self, Small};
 /// Declares functions of a number type and defines them for both types by the generic ones they name.
 macro_rules! compiled {
     ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $generic:path;)*) => {
-        /// The long loops of a number type. Nobody outside can name what they take, so nobody calls them there.
+        /// The long loops of a number type. Their argument types are private, so they cannot be called from outside.
         #[allow(private_interfaces)]
         pub trait Compiled: Sized {
             $(fn $name($($argument: $type),*) $(-> $result)? where Self: Real;)*

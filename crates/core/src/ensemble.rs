@@ -12,10 +12,10 @@ use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, with_known_rules};
 
-/// The number of circuits in a group: a few vectors' worth, so that their steps fill each other's gaps.
+/// The number of circuits in a group: enough for several vector registers, so that one computes while another waits.
 const WIDTH: usize = 32;
 
-/// The number of samples after which a group looks whether all went well.
+/// The number of samples after which a group checks that all its circuits are valid.
 const BLOCK: usize = 64;
 
 /// Many circuits of two neurons and two interneurons, each with its own stimuli, under the same rules.
@@ -182,10 +182,10 @@ impl<T: Real> Lanes<T> {
         self.reciprocal[i] = factor.reciprocal;
     }
 
-    /// One step of every lane, which turns stimuli into responses; whether all have passed a quick look.
+    /// One step of every lane, which turns stimuli into responses; returns whether all have passed a quick test.
     ///
-    /// Two loops, because what comes last in a step waits for what comes first: a processor that looks a few hundred
-    /// instructions ahead seems to find more to do meanwhile where each loop is short. One loop is a tenth slower.
+    /// Two loops, because the end of a step depends on its beginning: a processor that looks a few hundred instructions
+    /// ahead seems to find more independent work when each loop is short. One loop is a tenth slower.
     #[inline(always)]
     fn step<A: Arithmetic>(&mut self, rules: &Rules<T>, [first, second]: &mut [[T; WIDTH]; 2]) -> bool {
         let mut valid = true;
@@ -268,7 +268,7 @@ impl<T: Real> Group<T> {
         }
     }
 
-    /// Those who have fallen say nothing.
+    /// Circuits that have diverged give no response.
     #[cold]
     #[inline(never)]
     fn silence(&self, before: u64, block: &mut Stretch<'_, T>) {

@@ -203,7 +203,7 @@ fn lower_product<T: Real>(out: MatMut<'_, T>, left: MatRef<'_, T>, right: MatRef
     triangular::matmul(out, lower, Accum::Replace, left, whole, right, whole, T::ONE, Par::Seq);
 }
 
-/// M in full, for people to look at.
+/// M in full, for display.
 pub(crate) fn inverse_whitening_matrix<T: Real>(parts: Parts<'_, T>) -> Matrix<T> {
     let n = parts.neurons;
     let mut matrix = Matrix::zeros(n, n);

@@ -57,7 +57,7 @@ impl<'a, T: Real> Drive<'a, T> {
         inputs.chunks_exact(interneurons).map(move |z| &z[first..])
     }
 
-    /// The sums behind E\[zᵢ²\], where a drive has not got them at hand, for interneurons that listen through `weights`.
+    /// The sums behind E\[zᵢ²\], if the drive does not have them yet, for interneurons that listen through `weights`.
     #[inline(always)]
     fn sum_squares<A: Arithmetic>(&self, weights: &[T], neurons: usize, squares: &mut [T]) {
         match self {
@@ -342,7 +342,7 @@ impl<T: Real> Learner<T> {
         Some((steps, outcome))
     }
 
-    /// What has become of a loop of many steps.
+    /// The outcome of a loop of many steps.
     pub fn ended(&mut self, outcome: Ending) -> Result<()> {
         match outcome {
             Ending::Done => Ok(()),
@@ -378,7 +378,7 @@ impl<T: Real> Learner<T> {
         Ok(())
     }
 
-    /// M shows everything that runs over but the multipliers, which it does not contain.
+    /// M shows everything that overflows but the multipliers, which it does not contain.
     fn follow_next(&mut self) -> Result<Certificate, Test> {
         if self.next.multipliers().iter().any(|m| !m.is_finite()) {
             return Err(Test::Overflow);

@@ -14,7 +14,7 @@ use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, Un
 pub struct Algorithm<T = f64> {
     /// What it is called.
     pub name: &'static str,
-    /// Its rules, to be changed at will.
+    /// Its rules, which can be changed.
     pub rules: Rules<T>,
     needs: Needs,
 }

@@ -20,13 +20,13 @@ use crate::size::{Work, require_circuit};
 pub enum OfflineGains {
     /// From the gain rule, one step at a time: Algorithm 2.
     Rule,
-    /// Set before each step so that M is nearest to C^½: what made the paper's natural-image figure.
+    /// Set before each step so that M is nearest to C^½: this made the paper's natural-image figure.
     LeastSquares,
     /// Set before each step to the minimum of the objective.
     Optimal,
 }
 
-/// A circuit that learns from the covariances of contexts: a run that can be advanced bit by bit.
+/// A circuit that learns from the covariances of contexts: a run that can be advanced incrementally.
 ///
 /// ```
 /// use leukos::{Circuit, Matrix, Offline, OfflineGains, Synapses, UnitNorm, models, whitening_error};

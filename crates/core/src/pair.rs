@@ -1,7 +1,7 @@
 //! Runs the smallest circuit, N = K = 2, in closed form and in registers.
 //!
 //! At this size a step is shorter than the calls around it. What is special here is only how M is inverted and how
-//! long arrays are; the learning step is `learn::step_parts` like everyone's. Many such circuits can run side by
+//! long arrays are; the learning step is `learn::step_parts` as for all sizes. Many such circuits can run side by
 //! side in vector lanes (`ensemble`).
 
 use crate::arithmetic::{Arithmetic, dispatched};
@@ -207,7 +207,7 @@ impl<T: Real> Pair<T> {
     #[cold]
     #[inline(never)]
     pub fn examined(self) -> Result<PairFactor<T>, Test> {
-        // M shows everything that runs over but the multipliers, which it does not contain.
+        // M shows everything that overflows but the multipliers, which it does not contain.
         if finite(self.multipliers) { factorise_pair(self.parts()) } else { Err(Test::Overflow) }
     }
 }
@@ -238,7 +238,7 @@ dispatched! {
     }
 }
 
-/// A pair on its way, with the factor of its M.
+/// A circuit of two neurons while it learns, with the factor of its M.
 ///
 /// A value that a step replaces: a reference that is handed on would keep the state of a loop out of registers.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 //!
 //! At this size a step is shorter than the calls it is otherwise made of, so it is one function here, with its loops
 //! over neurons unrolled. What is special is only how M is factorised and how long arrays are; the learning step is
-//! `learn::step_parts` like everyone's. The smallest circuits, N = K = 2, have a closed form instead (`pair`).
+//! `learn::step_parts` as for all sizes. The smallest circuits, N = K = 2, have a closed form instead (`pair`).
 
 use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Parts, PartsMut};
@@ -41,7 +41,7 @@ macro_rules! with_known_size {
 
 /// The M of a small circuit as U D Uᵀ, with U unit lower triangular: no roots, and one division a pivot.
 pub(crate) struct SmallFactor<'a, T> {
-    /// U by columns; what is not below its diagonal means nothing.
+    /// U by columns; only the entries below its diagonal are used.
     pub lower: &'a mut [T],
     /// One over the pivots in D.
     pub reciprocals: &'a mut [T],
@@ -152,7 +152,7 @@ impl<T: Real> Small<'_, T> {
         };
         step_parts::<T, A>(rules, drive, from, to);
         let parts = tied::<T, N>(next, *leak, k);
-        // M shows everything that runs over but the multipliers, which it does not contain.
+        // M shows everything that overflows but the multipliers, which it does not contain.
         let has_multipliers = matches!(rules.unit_norm, UnitNorm::Multiplier { .. });
         if has_multipliers && !parts.multipliers.iter().all(|m| m.is_finite()) {
             return Err(Test::Overflow);

@@ -44,7 +44,7 @@ enum Verb {
     Man(man::Manual),
 }
 
-/// What is said of a command that was interrupted and leaves nothing behind.
+/// Printed when a command was interrupted and has written nothing.
 const NOTHING_WRITTEN: &str = "interrupted: nothing was written";
 
 /// How a verb ended when nothing failed.
@@ -54,7 +54,7 @@ pub(crate) enum End {
     Interrupted,
 }
 
-/// Writes to standard output; whoever has closed it wants no more, which is not a failure.
+/// Writes to standard output. It is not a failure if the reader has closed it.
 fn print(bytes: &[u8]) -> Result<End> {
     match io::stdout().write_all(bytes) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -62,7 +62,7 @@ fn print(bytes: &[u8]) -> Result<End> {
     }
 }
 
-/// More threads than this are of use on no machine, and one that cannot be started would be a panic.
+/// The most threads: more help on no machine, and a thread that cannot be started would be a panic.
 const MOST_JOBS: usize = 256;
 
 /// The number of threads asked for, or one for each core.

@@ -1,8 +1,8 @@
-//! Who is told how far long work has come; the command line shows it, and tests and other callers need not.
+//! Where long work reports its progress: the command line shows it, other callers may ignore it.
 
-/// Someone who is told how far the work has come.
+/// Where progress is reported.
 pub trait Outlook: Sync {
-    /// So much work lies ahead, in units that take about equally long; 0 where nobody knows.
+    /// The amount of work ahead, in units that take about equally long; 0 if it is not known.
     fn begin(&self, work: u64);
     /// A task of this figure and size is done.
     fn done(&self, figure: &str, work: u64);

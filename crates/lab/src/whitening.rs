@@ -1,4 +1,4 @@
-//! Streams a recording through a whitener into another recording, and goes on after a crash as if there had been none.
+//! Streams a recording through a whitener into another recording, and can continue after a crash without a difference.
 
 mod checkpoint;
 mod destination;
@@ -41,24 +41,24 @@ pub struct Tally {
 
 /// What other programs call the whitening matrix and its inverse.
 const MATRICES: [&str; 2] = ["whitening_mat.npy", "whitening_mat_inv.npy"];
-/// About so many numbers are read, whitened and written at a time.
+/// About how many numbers are read, whitened and written at a time.
 const BLOCK: usize = 1 << 15;
-/// How often the progress is looked at, and at most what share of the time that may take: the error of many channels
-/// takes a while to estimate.
+/// How often progress is shown; and at most one in this many parts of the time may be spent on it, because the error of
+/// many channels takes a while to estimate.
 const GLANCE: Duration = Duration::from_millis(300);
 const GLANCE_SHARE: u32 = 50;
 
-/// Does what the request says, until the end or until `stop` is set.
+/// Carries out the request, until the end or until `stop` is set.
 ///
 /// # Errors
-/// When the model or the recording will not do, the output cannot be written, or the request makes no
+/// When the model or the recording cannot be used, the output cannot be written, or the request makes no
 /// sense ([`crate::usage::Usage`]).
 pub fn whiten(request: &Request, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Tally> {
     request.require_sense()?;
     let secured = request.paths().lock()?;
     let reader = open(&request.input, &request.options)?;
-    // Numbers of 16 bits and singles are exact in single precision, which is twice as fast. What is to be undone needs
-    // one precision both ways, whatever the types of the two files.
+    // int16 and float32 are exact in single precision, which is twice as fast. A reversible run needs the same precision
+    // in both directions, whatever the types of the two files.
     match reader.layout().sample_type {
         SampleType::Int16 | SampleType::Float32 if !request.reversible => {
             Stream::<f32>::begin(request, reader, &secured, outlook)?.run(stop, outlook)
@@ -67,21 +67,21 @@ pub fn whiten(request: &Request, stop: &AtomicBool, outlook: &dyn Outlook) -> Re
     }
 }
 
-/// A recording on its way.
+/// A recording that is being whitened.
 struct Stream<'a, T: Real> {
     request: &'a Request,
     reader: Box<dyn Reader>,
     engine: Engine<T>,
     writer: Box<dyn Writer>,
     begun: Begun,
-    /// How many bytes of the output are written last.
+    /// The length of the output's header in bytes; it is written last.
     header: usize,
-    /// What checkpoints answer for, where there are any.
+    /// What checkpoints check the input and the output against, if there are checkpoints.
     saving: Option<(Original, Tracks)>,
-    /// What a number of the input is multiplied by: whole responses come back from their scale.
+    /// The factor for numbers of the input: it undoes the scale of int16 and int32 responses.
     unit: f64,
     label: Option<String>,
-    /// Whether numbers have yet to be looked at for being whole, because their file does not say so.
+    /// Whether the input must still be checked for whole numbers, because its format does not tell.
     suspects_whole: bool,
     /// What earlier calls met, and how many bad samples the model had met before.
     misfits: Misfits,
@@ -124,7 +124,7 @@ impl<'a, T: Real> Stream<'a, T> {
                 saving.as_mut().map_or(Ok(()), |(_, tracks)| tracks.require_input(saved, request))?;
                 reader.go_to(saved.input)?;
                 engine.hold(&saved.held)?;
-                outlook.say(&format!("going on after {} rows", saved.input.row));
+                outlook.say(&format!("continuing after {} rows", saved.input.row));
                 request.output.go_on(&shape, &saved.earlier())?
             }
         };
@@ -252,8 +252,8 @@ impl<'a, T: Real> Stream<'a, T> {
         let (row, channel) = (first + (index / layout.channels) as u64, index % layout.channels);
         let name = layout.names.as_ref().map_or(String::new(), |names| format!(" ({})", names[channel]));
         anyhow::anyhow!(
-            "{}: row {row}, channel {channel}{name}: expected a usable number, came {value} \
-             (--bad-samples mark, hold or zero goes on)",
+            "{}: row {row}, channel {channel}{name}: expected a usable number, got {value} \
+             (use --bad-samples mark, hold or zero to continue past it)",
             self.request.input
         )
     }
@@ -271,7 +271,7 @@ impl<'a, T: Real> Stream<'a, T> {
         }
     }
 
-    /// Saves the state: first everything that was written is on the disk, then the checkpoint takes its place.
+    /// Saves the state: first the output is brought to the disk, then the checkpoint is written.
     fn save(&mut self, complete: bool) -> Result<()> {
         let output = || self.request.output.to_string();
         let (Some((path, _)), Some((original, tracks))) = (&self.request.checkpoint, &mut self.saving) else {
@@ -279,7 +279,7 @@ impl<'a, T: Real> Stream<'a, T> {
         };
         let length = self.writer.flush().with_context(output)?;
         self.begun.keep().with_context(output)?;
-        // Nothing is left to save of an output that an earlier call had finished.
+        // If an earlier call had finished the output, there is nothing to save.
         let Some((partial, name)) = self.begun.partial() else { return Ok(()) };
         let input = self.reader.place();
         let checkpoint = Checkpoint {
@@ -312,7 +312,7 @@ impl<'a, T: Real> Stream<'a, T> {
     }
 }
 
-/// Refuses to undo an adapting run from whole numbers, of which a text does not say that they are.
+/// Refuses to undo an adapting run from whole numbers in a text file, where only the numbers show that they are whole.
 fn require_fractions(values: &[f64]) -> Result<()> {
     let whole = values.iter().all(|value| value.is_nan() || value.fract() == 0.0);
     let silent = values.iter().all(|value| value.is_nan() || *value == 0.0);

@@ -13,7 +13,7 @@ use crate::errors::{alone, exception};
 use crate::interruption::{MOST_NUMBERS, in_stretches};
 use crate::words::whole;
 
-/// Count, mean and co-moments of samples, which can be summed up apart and merged.
+/// Count, mean and co-moments of samples, which can be summed up separately and merged.
 ///
 /// Parameters
 /// ----------
@@ -41,10 +41,10 @@ impl Moments {
         if is_single(&array("X", X)?) { own.take_in::<f32>(X) } else { own.take_in::<f64>(X) }
     }
 
-    /// Takes in what another has summed up.
+    /// Adds the samples that another has summed up.
     fn merge(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
         if slf.is(other) {
-            let found = "themselves, whose samples would count twice (a copy.copy can be merged)";
+            let found = "the same object, whose samples would count twice (a copy.copy can be merged)";
             return Err(refuse("other", "other Moments than these", found));
         }
         let (mut own, other) = (alone(slf)?, other.try_borrow()?);

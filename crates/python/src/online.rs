@@ -1,4 +1,4 @@
-//! Binds runs on streams of stimuli: Algorithms 1 and 3, and what lies between.
+//! Binds runs on streams of stimuli: Algorithms 1 and 3 and their variants.
 
 use std::ops::ControlFlow;
 
@@ -14,18 +14,18 @@ use crate::interruption::in_stretches;
 use crate::trace::Trace;
 use crate::words::{RuleWords, SolverWords, whole};
 
-/// What came out of `run_online` or `run_biological`.
+/// The result of `run_online` or `run_biological`.
 ///
 /// Attributes
 /// ----------
 /// responses : array of shape (T, N)
-///     What the circuit said to each stimulus, before it learned from it.
+///     The response to each stimulus, before the circuit learned from it.
 /// circuit : Circuit
 ///     The circuit at the end.
 /// errors : array of shape (ceil(T / every),), or None
 ///     The whitening error (operator norm) before the steps 0, every, 2 every, ...; None without covariances.
 /// trace : dict
-///     For each name in `record` an array whose first axis runs over the same steps.
+///     For each name in `record` an array whose first axis has the same steps.
 #[pyclass(frozen, get_all, module = "leukos")]
 pub struct OnlineRun {
     responses: Py<PyAny>,
@@ -56,7 +56,7 @@ impl OnlineRun {
     }
 }
 
-/// What to look at on the way.
+/// What to measure and keep during the run.
 struct Watched<'a, 'py> {
     covariances: Option<&'a Bound<'py, PyAny>>,
     presented: Option<&'a Bound<'py, PyAny>>,

@@ -88,19 +88,19 @@ impl Whitener {
         alone(slf)?.run(X, Way::Adapt)
     }
 
-    /// Turns the responses of an adapting run back into its stimuli, by adapting along.
+    /// Turns the responses of an adapting run back into its stimuli, by adapting in the same way.
     #[allow(non_snake_case)]
     fn adapt_inverse<'py>(slf: &Bound<'py, Self>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         alone(slf)?.run(X, Way::AdaptInverse)
     }
 
-    /// Whitens rows with everything as it stands.
+    /// Whitens rows without adapting.
     #[allow(non_snake_case)]
     fn transform<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.map(X, Way::Adapt)
     }
 
-    /// Turns responses back into stimuli with everything as it stands.
+    /// Turns responses back into stimuli without adapting.
     #[allow(non_snake_case)]
     fn inverse_transform<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.map(X, Way::AdaptInverse)
@@ -182,7 +182,7 @@ impl Whitener {
         from_matrix(py, &matrix.map_err(|error| exception(py, error))?)
     }
 
-    /// How it is doing, in words; of a copy, so that others can look at it meanwhile.
+    /// Its status in words, computed from a copy, so that other threads can use it meanwhile.
     fn status(&self, py: Python<'_>) -> PyResult<String> {
         let mut copy = self.__copy__(py)?;
         Ok(with_model!(&mut copy.0, model => model.whitener.status()))

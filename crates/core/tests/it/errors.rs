@@ -522,7 +522,7 @@ fn a_diverged_run_says_so() {
     );
 }
 
-/// Numbers that run over in the first step are kept out of the circuit, also where M does not contain them.
+/// Numbers that overflow in the first step are kept out of the circuit, also where M does not contain them.
 #[test]
 fn runs_whose_numbers_run_over() {
     let synapses = models::multi_timescale(1e-3, 1e300).rules;

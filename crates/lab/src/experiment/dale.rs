@@ -167,7 +167,7 @@ impl Dale {
         for covariance in contexts.covariances() {
             let covariances = vec![covariance.clone()];
             let mut run = constraint.adapt(&self.spec.rates, circuit.clone(), covariances)?;
-            // Twice as long as in training, so that what is left is not what gains have not yet done.
+            // Twice as long as in training, so that the gains have settled and the error is not theirs.
             run.advance(&[0], 2 * self.spec.steps.get(), &mut ())?;
             errors.push(meter.error(run.circuit(), covariance)?);
             asymmetries.push(asymmetry_of(&run.circuit().inverse_whitening_matrix()));

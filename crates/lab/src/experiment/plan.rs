@@ -13,7 +13,7 @@ use crate::files::fingerprint;
 /// What the caller has chosen for all figures.
 #[derive(Debug)]
 pub struct Setting {
-    /// How much of the work is done.
+    /// How much is computed.
     pub scale: Scale,
     /// The seed all random numbers come from.
     pub seed: u64,
@@ -39,10 +39,12 @@ impl GivenStack {
     pub fn complaint(&self) -> Option<String> {
         let n = self.stack.contexts.neurons();
         let complaint = match self.figure {
-            Some(figure) => format!("{} does not use it: name a figure of natural contexts", figure.name()),
-            None => format!(
-                "its N = {n} fits none of the figures asked for; write FIGURE=FILE to use it all the same"
-            ),
+            Some(figure) => {
+                format!("the figure {} does not use natural contexts; name one that does", figure.name())
+            }
+            None => {
+                format!("its N = {n} is not that of any figure asked for; write FIGURE=FILE to use it anyway")
+            }
         };
         (!self.used.get()).then(|| format!("contexts {}: {complaint}", self.stack.path.display()))
     }

@@ -1,4 +1,4 @@
-//! Asks when fast gains need slow synapses: contexts of every length, shown to circuits with every pair of rates.
+//! Asks when fast gains need slow synapses: contexts of several lengths, shown to circuits with many pairs of rates.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
