@@ -1,8 +1,8 @@
 //! Makes the recording of the README's tour: `cargo run --example awkward > examples/recordings/awkward.csv`.
 //!
 //! Six channels hear six sources through a fixed mixture. Resting and walking differ in how strong each source is. Then
-//! the things happen that happen: a channel goes dead for a while, a cell is empty, a cable is touched, and nobody has
-//! taken the offsets off.
+//! come typical defects: a channel goes dead for a while, a cell is empty, a cable is touched, and nobody has
+//! subtracted the offsets.
 
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;

@@ -81,7 +81,7 @@ fn require_overlaps(columns: &Matrix, reference: &Matrix) -> Result<()> {
 }
 
 fn align_checked(columns: &Matrix, reference: &Matrix) -> (Matrix, f64) {
-    // Neither side's scale changes the assignment, but it could make the products run over.
+    // Neither side's scale changes the assignment, but it could make the products overflow.
     let (left, right) = (to_unit_scale(columns), to_unit_scale(reference));
     let mut aligned = Matrix::zeros(columns.rows(), columns.columns());
     for (i, partner) in best_assignment(&overlaps(&left, &right)).into_iter().enumerate() {

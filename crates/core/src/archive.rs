@@ -1,4 +1,4 @@
-//! Visits everything that must outlast a program, so that writing and reading cannot drift apart.
+//! Visits everything that is saved in a model file, so that writing and reading always agree.
 
 use std::fmt::Display;
 
@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::real::Real;
 
-/// Writes or reads a state, part by part, in one and the same visit: a writer looks at what it is shown, a reader
+/// Writes or reads a state, part by part, with the same code: a writer copies each part that it visits, a reader
 /// overwrites it. Names are those in the file.
 pub(crate) trait Archive {
-    /// Whether this one reads: then what depends on the parts is checked and built anew.
+    /// Whether this one reads: then everything that depends on the parts is checked and rebuilt.
     const READS: bool;
 
     /// A number, a switch, or a small set of them.
@@ -69,7 +69,7 @@ pub(crate) fn require_all(
     }
 }
 
-/// Keeps a number that is NaN as long as there is none as JSON's null.
+/// Writes NaN, which stands for a number that is not known yet, as JSON's null.
 pub(crate) mod nan_as_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

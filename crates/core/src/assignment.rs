@@ -1,4 +1,4 @@
-//! Solves the assignment problem: who takes which option so that the sum of their scores is largest.
+//! Solves the assignment problem: gives each agent an option so that the sum of the scores is largest.
 
 use crate::matrix::Matrix;
 

@@ -1,5 +1,5 @@
-//! Leads M along the middle of the cone of positive definite matrices, where Newton's method alone would crawl along
-//! its edge.
+//! Moves M along the middle of the cone of positive definite matrices, where Newton's method alone would make tiny steps
+//! along its edge.
 //!
 //! The central path is where f_c − μ log det M is least, for one weight μ of the barrier after another. Steps are
 //! Newton's, with Hessian A∘(2B + μA), and as long as is best: along a step the function is known exactly.
@@ -8,7 +8,7 @@ use crate::gain_problem::{Place, Problem, ScaledHessian, Step};
 use crate::kernels::inner;
 use crate::linalg::{product, symmetric_eigen};
 
-/// A place on the way along the central path.
+/// A point on the central path.
 pub(crate) struct CentralPath {
     /// μ.
     barrier: f64,

@@ -116,7 +116,7 @@ impl<T: Real> Circuit<T> {
         Ok(circuit)
     }
 
-    /// The same without a check, for numbers that are still to come or known to be valid in a way of their own.
+    /// The same without a check, for numbers that are filled in later or are known to be valid.
     #[cfg(feature = "model-file")]
     pub(crate) fn unchecked(synapses: Synapses<T>, gains: Vec<T>, leak: T) -> Self {
         let multipliers = vec![T::ZERO; synapses.interneurons()];
@@ -202,7 +202,7 @@ impl<T: Real> Circuit<T> {
     /// F = M⁻¹, which turns stimuli into responses.
     ///
     /// # Errors
-    /// When M is not valid (a run may leave such a circuit only behind an error), or so small that M⁻¹ runs over.
+    /// When M is not valid (which a run can only leave behind after an error), or so small that M⁻¹ overflows.
     pub fn whitening_matrix(&self) -> Result<Matrix<T>> {
         require_circuit(self.neurons(), self.interneurons())?;
         let mut factor = Factor::new(&self.synapses);
@@ -224,7 +224,7 @@ impl<T: Real> Circuit<T> {
         Ok(responses)
     }
 
-    /// Gets ready to answer stimuli bit by bit, with everything frozen.
+    /// Gets ready to answer stimuli incrementally, with everything frozen.
     ///
     /// # Errors
     /// When the solver has a parameter out of range or does not fit the circuit.
@@ -277,7 +277,7 @@ impl<T: Real> Circuit<T> {
     }
 }
 
-/// A circuit with everything frozen, ready to answer stimuli bit by bit.
+/// A circuit with everything frozen, ready to answer stimuli incrementally.
 pub struct Responder<'a, T: Real = f64> {
     circuit: &'a Circuit<T>,
     equilibrium: Equilibrium<T>,

@@ -7,7 +7,7 @@ use crate::circuit::{Parts, PartsMut, Synapses};
 use crate::ensemble::{self, Group};
 use crate::error::Test;
 use crate::factor::{self, Factor};
-use crate::learn::{self, Drive, Outcome};
+use crate::learn::{self, Drive, Ending};
 use crate::linalg::{self, View};
 use crate::pair::{self, Pair};
 use crate::real::Real;
@@ -17,7 +17,7 @@ use crate::small::{self, Small};
 /// Declares functions of a number type and defines them for both types by the generic ones they name.
 macro_rules! compiled {
     ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $generic:path;)*) => {
-        /// The long loops of a number type. Nobody outside can name what they take, so nobody calls them there.
+        /// The long loops of a number type. Their argument types are private, so they cannot be called from outside.
         #[allow(private_interfaces)]
         pub trait Compiled: Sized {
             $(fn $name($($argument: $type),*) $(-> $result)? where Self: Real;)*
@@ -53,25 +53,25 @@ compiled! {
         inputs: &mut [Self],
         stimuli: &[Self],
         responses: &mut [Self]
-    ) -> (usize, Outcome) = small::advance_small;
+    ) -> (usize, Ending) = small::advance_small;
     fn expect_small(
         small: &mut Small<'_, Self>,
         correlations: &mut [Self],
         covariance: &[Self],
         steps: usize
-    ) -> (usize, Outcome) = small::expect_small;
+    ) -> (usize, Ending) = small::expect_small;
     fn advance_pair(
         pair: &mut Pair<Self>,
         rules: &Rules<Self>,
         stimuli: &[Self],
         responses: &mut [Self]
-    ) -> (usize, Outcome) = pair::advance_pair;
+    ) -> (usize, Ending) = pair::advance_pair;
     fn expect_pair(
         pair: &mut Pair<Self>,
         rules: &Rules<Self>,
         covariance: &[Self],
         steps: usize
-    ) -> (usize, Outcome) = pair::expect_pair;
+    ) -> (usize, Ending) = pair::expect_pair;
     fn advance_groups(
         groups: &mut [Group<Self>],
         rules: &Rules<Self>,

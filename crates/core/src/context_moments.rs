@@ -1,4 +1,4 @@
-//! Sums up a stream that comes bit by bit, context by context, to the same bits however it is cut.
+//! Sums up a stream incrementally, by context; the result is the same to the last bit however the stream is cut.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::moments::{BLOCK, Moments};
 use crate::real::Real;
 use crate::size::{out_of_memory, require_moments};
 
-/// [`Moments`] of rows that come bit by bit: to the last bit those of one call with all of them.
+/// [`Moments`] of rows that arrive incrementally: the same, to the last bit, as those of one call with all rows.
 ///
 /// ```
 /// use leukos::{Moments, RunningMoments};

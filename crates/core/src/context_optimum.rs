@@ -1,4 +1,4 @@
-//! Settles one context at its optimal gains, and keeps what the derivatives by W need there.
+//! Finds the optimal gains of one context, and keeps what the derivatives by W need there.
 
 use crate::error::{Error, Result, Test};
 use crate::kernels::{add_scaled, inner};

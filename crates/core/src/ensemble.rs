@@ -6,16 +6,16 @@
 use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::Circuit;
 use crate::error::{Diverged, Error, Result, Test, require_finite};
-use crate::learn::{Drive, Outcome};
+use crate::learn::{Drive, Ending};
 use crate::pair::{Pair, PairFactor, advance_pair, factorise_pair};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, with_known_rules};
 
-/// The number of circuits in a group: a few vectors' worth, so that their steps fill each other's gaps.
+/// The number of circuits in a group: enough for several vector registers, so that one computes while another waits.
 const WIDTH: usize = 32;
 
-/// The number of samples after which a group looks whether all went well.
+/// The number of samples after which a group checks that all its circuits are valid.
 const BLOCK: usize = 64;
 
 /// Many circuits of two neurons and two interneurons, each with its own stimuli, under the same rules.
@@ -182,10 +182,10 @@ impl<T: Real> Lanes<T> {
         self.reciprocal[i] = factor.reciprocal;
     }
 
-    /// One step of every lane, which turns stimuli into responses; whether all have passed a quick look.
+    /// One step of every lane, which turns stimuli into responses; returns whether all have passed a quick test.
     ///
-    /// Two loops, because what comes last in a step waits for what comes first: a processor that looks a few hundred
-    /// instructions ahead seems to find more to do meanwhile where each loop is short. One loop is a tenth slower.
+    /// Two loops, because the end of a step depends on its beginning: a processor that looks a few hundred instructions
+    /// ahead seems to find more independent work when each loop is short. One loop is a tenth slower.
     #[inline(always)]
     fn step<A: Arithmetic>(&mut self, rules: &Rules<T>, [first, second]: &mut [[T; WIDTH]; 2]) -> bool {
         let mut valid = true;
@@ -243,7 +243,7 @@ impl<T: Real> Group<T> {
     /// is out of range or not valid.
     #[cold]
     #[inline(never)]
-    fn advance_apart(&mut self, rules: &Rules<T>, before: u64, block: &mut Block<'_, T>) {
+    fn advance_apart(&mut self, rules: &Rules<T>, before: u64, block: &mut Stretch<'_, T>) {
         self.lanes = self.start;
         for lane in 0..self.circuits {
             if self.fallen.iter().any(|fallen| fallen.lane == lane) {
@@ -255,12 +255,12 @@ impl<T: Real> Group<T> {
             let (learned, outcome) = advance_pair(&mut pair, rules, &stimuli, &mut responses);
             block.set_responses_of(lane, &responses);
             let (test, answered) = match outcome {
-                Outcome::Done => {
+                Ending::Done => {
                     self.put(lane, &pair);
                     continue;
                 }
-                Outcome::Invalid(test) => (test, 1),
-                Outcome::Unanswered => (Test::Overflow, 0),
+                Ending::Invalid(test) => (test, 1),
+                Ending::Unanswered => (Test::Overflow, 0),
             };
             let step = before + learned as u64;
             self.fallen.push(Fallen { lane, step, answered: step + answered, test, pair });
@@ -268,10 +268,10 @@ impl<T: Real> Group<T> {
         }
     }
 
-    /// Those who have fallen say nothing.
+    /// Circuits that have diverged give no response.
     #[cold]
     #[inline(never)]
-    fn silence(&self, before: u64, block: &mut Block<'_, T>) {
+    fn silence(&self, before: u64, block: &mut Stretch<'_, T>) {
         for fallen in &self.fallen {
             let silent = 2 * fallen.answered.saturating_sub(before) as usize;
             let rows = block.responses.chunks_exact_mut(block.count).skip(silent);
@@ -281,14 +281,14 @@ impl<T: Real> Group<T> {
 }
 
 /// Some samples of `count` circuits, and where a group's begin among them: one row for each sample and neuron.
-struct Block<'a, T> {
+struct Stretch<'a, T> {
     count: usize,
     first: usize,
     stimuli: &'a [T],
     responses: &'a mut [T],
 }
 
-impl<T: Real> Block<'_, T> {
+impl<T: Real> Stretch<'_, T> {
     fn stimuli_of(&self, lane: usize) -> Vec<T> {
         self.stimuli.chunks_exact(self.count).map(|row| row[self.first + lane]).collect()
     }
@@ -335,10 +335,10 @@ fn run_groups<T: Real, A: Arithmetic>(
         for (index, group) in groups.iter_mut().enumerate() {
             let first = index * WIDTH;
             if !group.valid {
-                group.advance_apart(&rules, step, &mut Block { count, first, stimuli, responses });
+                group.advance_apart(&rules, step, &mut Stretch { count, first, stimuli, responses });
             }
             if !group.fallen.is_empty() {
-                group.silence(step, &mut Block { count, first, stimuli, responses });
+                group.silence(step, &mut Stretch { count, first, stimuli, responses });
             }
         }
     }

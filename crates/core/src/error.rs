@@ -1,4 +1,4 @@
-//! Says what went wrong, with the facts a person needs to mend it.
+//! Describes what went wrong, with the facts needed to fix it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum Error {
         /// The size it has.
         found: String,
     },
-    /// An argument asks for more than any machine is asked for; see [`crate::size`].
+    /// An argument asks for more than is allowed on any machine; see [`crate::size`].
     #[error("{argument}: expected {expected}, got {found}")]
     TooLarge {
         /// The argument's name.
@@ -120,7 +120,7 @@ pub enum Error {
     /// The bytes of a model file are not what a whitener would have written.
     #[error("model file: {problem}")]
     ModelFile {
-        /// Which part of the file, what was expected there and what came.
+        /// Which part of the file, what was expected there and what was found.
         problem: String,
     },
     /// A run left the set of valid circuits.
@@ -173,7 +173,7 @@ pub enum Test {
     Curvature,
     /// M cannot be inverted.
     Singular,
-    /// A number ran over.
+    /// A number overflowed.
     Overflow,
     /// The recurrent dynamics grew without bound.
     Dynamics,

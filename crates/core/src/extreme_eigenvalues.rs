@@ -56,13 +56,13 @@ dispatched! {
             let (v, w) = (&mut reflection[..m], &mut update[..m]);
             v.copy_from_slice(&column[k + 1..]);
             beside[k + 1] = dot::<T, A>(v, v);
-            reflect::<T, A>(v, w, &mut Block { columns: rest, n, first: k + 1 });
+            reflect::<T, A>(v, w, &mut Corner { columns: rest, n, first: k + 1 });
         }
     }
 }
 
 /// The lower right block of a matrix of size n, from row `first` on.
-struct Block<'a, T> {
+struct Corner<'a, T> {
     columns: &'a mut [T],
     n: usize,
     first: usize,
@@ -70,7 +70,7 @@ struct Block<'a, T> {
 
 /// Replaces a block X by HXH, where H reflects v to the first axis: X − vwᵀ − wvᵀ with w = β(Xv − ½β(vᵀXv)v).
 #[inline(always)]
-fn reflect<T: Real, A: Arithmetic>(v: &mut [T], w: &mut [T], block: &mut Block<'_, T>) {
+fn reflect<T: Real, A: Arithmetic>(v: &mut [T], w: &mut [T], block: &mut Corner<'_, T>) {
     let squared = dot::<T, A>(v, v);
     let length = squared.sqrt();
     // Away from the axis, so that nothing cancels.

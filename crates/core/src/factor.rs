@@ -25,10 +25,10 @@ pub(crate) struct Factor<T: Real> {
     neurons: usize,
     /// The factor of M.
     entries: Vec<T>,
-    form: Form<T>,
+    form: FactorForm<T>,
 }
 
-enum Form<T: Real> {
+enum FactorForm<T: Real> {
     /// N = 2 with K = 2 or untied, in closed form.
     Pair(Option<PairFactor<T>>),
     /// Tied, with few neurons: U below the diagonal and one over the pivots.
@@ -74,7 +74,7 @@ impl<T: Real> Factor<T> {
     /// The factor itself, where it is of a small circuit.
     pub fn small(&mut self) -> Option<SmallFactor<'_, T>> {
         match &mut self.form {
-            Form::Small { reciprocals } => Some(SmallFactor { lower: &mut self.entries, reciprocals }),
+            FactorForm::Small { reciprocals } => Some(SmallFactor { lower: &mut self.entries, reciprocals }),
             _ => None,
         }
     }
@@ -84,14 +84,14 @@ impl<T: Real> Factor<T> {
 pub(crate) fn room_for_factor<T: Real>(synapses: &Synapses<T>) -> Factor<T> {
     let (n, k) = (synapses.neurons(), synapses.interneurons());
     let form = match (n, synapses.is_tied()) {
-        (2, tied) if k == 2 || !tied => Form::Pair(None),
-        (1..=LARGEST_SMALL, true) => Form::Small { reciprocals: vec![T::ZERO; n] },
-        (SMALLEST_TILED..LARGE, true) => Form::Tiled {
+        (2, tied) if k == 2 || !tied => FactorForm::Pair(None),
+        (1..=LARGEST_SMALL, true) => FactorForm::Small { reciprocals: vec![T::ZERO; n] },
+        (SMALLEST_TILED..LARGE, true) => FactorForm::Tiled {
             reciprocals: vec![T::ZERO; n],
             scaled: vec![T::ZERO; n * k],
             rows: vec![T::ZERO; n * n],
         },
-        (_, true) => Form::Cholesky {
+        (_, true) => FactorForm::Cholesky {
             reciprocals: vec![T::ZERO; n],
             scaled: vec![T::ZERO; n * k],
             stack: MemBuffer::new(
@@ -99,7 +99,7 @@ pub(crate) fn room_for_factor<T: Real>(synapses: &Synapses<T>) -> Factor<T> {
                     .or(llt::inverse::inverse_scratch::<T>(n, Par::Seq)),
             ),
         },
-        (_, false) => Form::Lu(Lu::new(n, k)),
+        (_, false) => FactorForm::Lu(Lu::new(n, k)),
     };
     Factor { neurons: n, entries: vec![T::ZERO; n * n], form }
 }
@@ -108,22 +108,22 @@ pub(crate) fn room_for_factor<T: Real>(synapses: &Synapses<T>) -> Factor<T> {
 pub(crate) fn factorise<T: Real>(factor: &mut Factor<T>, parts: Parts<'_, T>) -> Result<(), Test> {
     let Factor { entries, form, .. } = factor;
     match form {
-        Form::Pair(pair) => factorise_pair(parts).map(|closed| *pair = Some(closed)),
-        Form::Small { reciprocals } => {
+        FactorForm::Pair(pair) => factorise_pair(parts).map(|closed| *pair = Some(closed)),
+        FactorForm::Small { reciprocals } => {
             let small = SmallFactor { lower: entries, reciprocals };
             factorise_small(small, parts).map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
         }
-        Form::Tiled { reciprocals, scaled, .. } => {
+        FactorForm::Tiled { reciprocals, scaled, .. } => {
             let Parts { feedback: weights, gains, leak, .. } = parts;
             let assembly = Assembly { weights, gains, leak, scaled };
             tiles::assemble_cholesky(assembly, entries, reciprocals)
                 .map_err(|pivot| why_invalid(parts, Test::Cholesky { pivot }))
         }
-        Form::Cholesky { reciprocals, scaled, stack } => {
+        FactorForm::Cholesky { reciprocals, scaled, stack } => {
             assemble(parts, scaled, entries);
             cholesky(entries, reciprocals, stack).map_err(|test| why_invalid(parts, test))
         }
-        Form::Lu(lu) => {
+        FactorForm::Lu(lu) => {
             assemble(parts, &mut lu.scaled, entries);
             lu.factorise(entries).map_err(|test| why_invalid(parts, test))
         }
@@ -134,16 +134,16 @@ pub(crate) fn factorise<T: Real>(factor: &mut Factor<T>, parts: Parts<'_, T>) ->
 pub(crate) fn solve<T: Real>(factor: &mut Factor<T>, x: &mut [T]) {
     let Factor { entries, form, .. } = factor;
     match form {
-        Form::Pair(pair) => {
+        FactorForm::Pair(pair) => {
             if let Some(closed) = pair {
                 solve_pair(closed, x);
             }
         }
-        Form::Small { reciprocals } => solve_small(entries, reciprocals, x),
-        Form::Tiled { reciprocals, .. } | Form::Cholesky { reciprocals, .. } => {
+        FactorForm::Small { reciprocals } => solve_small(entries, reciprocals, x),
+        FactorForm::Tiled { reciprocals, .. } | FactorForm::Cholesky { reciprocals, .. } => {
             kernels::solve_cholesky(entries, reciprocals, x);
         }
-        Form::Lu(lu) => lu.solve(entries, x),
+        FactorForm::Lu(lu) => lu.solve(entries, x),
     }
 }
 
@@ -151,16 +151,16 @@ pub(crate) fn solve<T: Real>(factor: &mut Factor<T>, x: &mut [T]) {
 pub(crate) fn invert<T: Real>(factor: &mut Factor<T>, inverse: &mut [T]) {
     let n = factor.neurons;
     match &mut factor.form {
-        Form::Tiled { reciprocals, rows, .. } => {
+        FactorForm::Tiled { reciprocals, rows, .. } => {
             tiles::invert_cholesky(&factor.entries, reciprocals, rows, inverse);
             mirror_lower(inverse, n);
         }
-        Form::Cholesky { stack, .. } => {
+        FactorForm::Cholesky { stack, .. } => {
             let lower = MatRef::from_column_major_slice(&factor.entries, n, n);
             llt::inverse::inverse(square(inverse, n), lower, Par::Seq, MemStack::new(stack));
             mirror_lower(inverse, n);
         }
-        Form::Pair(_) | Form::Small { .. } | Form::Lu(_) => {
+        FactorForm::Pair(_) | FactorForm::Small { .. } | FactorForm::Lu(_) => {
             inverse.fill(T::ZERO);
             for (i, column) in inverse.chunks_exact_mut(n).enumerate() {
                 column[i] = T::ONE;
@@ -203,7 +203,7 @@ fn lower_product<T: Real>(out: MatMut<'_, T>, left: MatRef<'_, T>, right: MatRef
     triangular::matmul(out, lower, Accum::Replace, left, whole, right, whole, T::ONE, Par::Seq);
 }
 
-/// M in full, for people to look at.
+/// M in full, for display.
 pub(crate) fn inverse_whitening_matrix<T: Real>(parts: Parts<'_, T>) -> Matrix<T> {
     let n = parts.neurons;
     let mut matrix = Matrix::zeros(n, n);

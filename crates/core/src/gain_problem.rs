@@ -44,14 +44,14 @@ pub(crate) struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     /// # Errors
-    /// When a number runs over.
+    /// When a number overflows.
     pub fn new(synapses: &'a Matrix, target: &'a Target, leak: f64) -> Result<Self> {
         let lengths =
             (0..synapses.columns()).map(|i| inner(synapses.column(i), synapses.column(i))).collect();
         Ok(Self { synapses, target, leak, products: OuterProducts::new(synapses)?, lengths })
     }
 
-    /// What there is to know at some gains; `None` off the cone.
+    /// The objective and its derivatives at some gains; `None` if M is not positive definite.
     pub fn at(&self, gains: Vec<f64>) -> Option<Place> {
         let (w, c) = (self.synapses, &self.target.covariance);
         let m = weighted_gram(w, &gains, self.leak);
@@ -70,7 +70,7 @@ impl<'a> Problem<'a> {
         (objective.is_finite() && place.mismatch_norm().is_finite()).then_some(place)
     }
 
-    /// What a change of the gains does to M; `None` when a number runs over.
+    /// What a change of the gains does to M; `None` when a number overflows.
     pub fn step(&self, place: &Place, change: Vec<f64>) -> Option<Step> {
         let relative = place.factor.relative(&weighted_gram(self.synapses, &change, 0.0));
         let length = frobenius(relative.as_slice().iter().copied());

@@ -21,7 +21,7 @@ pub(crate) fn gain_base<T: Real, A: Arithmetic>(gain: T, rate: T, target: T) -> 
 /// Nothing keeps that M positive definite; [`crate::OptimalGains`] does.
 ///
 /// # Errors
-/// When a size does not match, a number is not finite or runs over, or `covariance` is not one.
+/// When a size does not match, a number is not finite or overflows, or `covariance` is not one.
 pub fn least_squares_gains(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<Vec<f64>> {
     require_fit(synapses, covariance)?;
     require_leak(leak)?;
@@ -81,7 +81,7 @@ pub fn membership(synapses: &Matrix, covariance: &Matrix, leak: f64) -> Result<M
 }
 
 pub(crate) fn out_of_range() -> Error {
-    let reason = "their sizes are so far from those of the covariance and the leak that the gains run over; \
+    let reason = "their sizes are so far from those of the covariance and the leak that the gains overflow; \
                   rescale them";
     Error::Incompatible { argument: "synapses".into(), reason }
 }

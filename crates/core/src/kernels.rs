@@ -50,7 +50,7 @@ fn dots<T: Real, A: Arithmetic, const C: usize>(columns: [&[T]; C], x: &[T]) -> 
                 fuse::<T, A, LANES>(&mut strands[c], &own_blocks[c][b], x);
             }
         }
-        // The strands go through memory. Otherwise the compiler sees what becomes of them and arranges the loop
+        // The strands go through memory. Otherwise the compiler sees how they are used and arranges the loop
         // above for this sum, with a shuffle for each product.
         let strands = std::hint::black_box(strands);
         for c in 0..C {
@@ -155,7 +155,7 @@ pub(crate) fn dot<T: Real, A: Arithmetic>(x: &[T], y: &[T]) -> T {
     dots::<T, A, 1>([x], y)[0]
 }
 
-/// Whether a sum of squares ran over, or is so small that it has lost digits. A NaN is out of range too.
+/// Whether a sum of squares overflowed, or is so small that it has lost digits. A NaN is out of range too.
 #[inline(always)]
 pub(crate) fn out_of_range<T: Real>(square: T) -> bool {
     !(square.is_finite() && square * T::EPSILON > T::ZERO)

@@ -57,7 +57,7 @@ impl<'a, T: Real> Drive<'a, T> {
         inputs.chunks_exact(interneurons).map(move |z| &z[first..])
     }
 
-    /// The sums behind E\[zᵢ²\], where a drive has not got them at hand, for interneurons that listen through `weights`.
+    /// The sums behind E\[zᵢ²\], if the drive does not have them yet, for interneurons that listen through `weights`.
     #[inline(always)]
     fn sum_squares<A: Arithmetic>(&self, weights: &[T], neurons: usize, squares: &mut [T]) {
         match self {
@@ -146,7 +146,7 @@ impl<'a, T: Real> Drive<'a, T> {
 
 /// Why a loop that makes many steps in one call ended.
 #[derive(Clone, Copy)]
-pub(crate) enum Outcome {
+pub(crate) enum Ending {
     Done,
     /// The update after the last response fails this test; the state is the one before it.
     Invalid(Test),
@@ -331,8 +331,8 @@ impl<T: Real> Learner<T> {
     /// run and `None` returned where the circuit is not small.
     pub fn run_small(
         &mut self,
-        run: impl FnOnce(&mut Small<'_, T>) -> (usize, Outcome),
-    ) -> Option<(usize, Outcome)> {
+        run: impl FnOnce(&mut Small<'_, T>) -> (usize, Ending),
+    ) -> Option<(usize, Ending)> {
         let mut small = self.small()?;
         let (steps, outcome) = run(&mut small);
         if small.swapped {
@@ -342,12 +342,12 @@ impl<T: Real> Learner<T> {
         Some((steps, outcome))
     }
 
-    /// What has become of a loop of many steps.
-    pub fn ended(&mut self, outcome: Outcome) -> Result<()> {
+    /// The outcome of a loop of many steps.
+    pub fn ended(&mut self, outcome: Ending) -> Result<()> {
         match outcome {
-            Outcome::Done => Ok(()),
-            Outcome::Invalid(test) => Err(self.fail(test)),
-            Outcome::Unanswered => Err(self.fail(Test::Overflow)),
+            Ending::Done => Ok(()),
+            Ending::Invalid(test) => Err(self.fail(test)),
+            Ending::Unanswered => Err(self.fail(Test::Overflow)),
         }
     }
 
@@ -378,7 +378,7 @@ impl<T: Real> Learner<T> {
         Ok(())
     }
 
-    /// M shows everything that runs over but the multipliers, which it does not contain.
+    /// M shows everything that overflows but the multipliers, which it does not contain.
     fn follow_next(&mut self) -> Result<Certificate, Test> {
         if self.next.multipliers().iter().any(|m| !m.is_finite()) {
             return Err(Test::Overflow);

@@ -98,19 +98,19 @@ pub(crate) fn frobenius(values: impl Iterator<Item = f64> + Clone) -> f64 {
 
 /// How far from symmetric a matrix may be, relative to its largest entry, before it is refused.
 const ASYMMETRY: f64 = 1e-9;
-/// As many matrices of its size at most does it take to factorise a symmetric matrix and to work with the factors.
+/// How many matrices of its size it takes, at most, to factorise a symmetric matrix and to work with the factors.
 const SYMMETRIC_COPIES: usize = 10;
 /// How far below zero an eigenvalue may be, relative to the largest, and still count as rounding.
 const NEGATIVITY: f64 = 1e-10;
 
-/// Whoever asks goes on to factorise it, for which there must be memory.
+/// Also checks that there is memory to factorise the matrix, which callers do next.
 pub(crate) fn require_symmetric(argument: impl Into<Cow<'static, str>>, matrix: &Matrix) -> Result<()> {
     let argument = argument.into();
     require_copies(argument.clone(), matrix)?;
     require_symmetric_within(argument, matrix, ASYMMETRY)
 }
 
-/// The same for those who have their memory already.
+/// The same for callers that already have their memory.
 pub(crate) fn require_symmetric_in_place(
     argument: impl Into<Cow<'static, str>>,
     matrix: &Matrix,

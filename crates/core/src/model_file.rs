@@ -1,4 +1,4 @@
-//! Turns a whitener into bytes and back, so that it goes on with the same bits: the model file.
+//! Turns a whitener into bytes and back, so that it continues exactly where it was: the model file.
 //!
 //! The file is in the safetensors format: arrays as tensors of doubles, which hold either precision exactly, and one
 //! entry of metadata, `leukos`, with a JSON text for all the rest, among it a checksum of every byte. Equal whiteners
@@ -21,7 +21,7 @@ use crate::real::Real;
 use crate::size::{require_memory, require_whitener};
 use crate::whitener::{GroupedWhitener, Whitener};
 
-/// What a model file holds: a whitener, trained or in the middle of a stream, and what people want to know about it.
+/// The content of a model file: a whitener, trained or in the middle of a stream, and information about it.
 ///
 /// ```
 /// use leukos::{Matrix, Model, Whitener, WhitenerSettings};
@@ -77,7 +77,7 @@ impl<T: Real> Model<T> {
 
     /// Reads a model file, also one that was written in the other precision.
     ///
-    /// Whoever wrote the bytes, they make a sound whitener or an error, and take memory in proportion to their number.
+    /// Any bytes, even malicious ones, give either a valid whitener or an error, and use memory in proportion to their number.
     ///
     /// # Errors
     /// When the bytes are not a model file of this version, or not one that a whitener could have written.
@@ -89,7 +89,7 @@ impl<T: Real> Model<T> {
     }
 
     fn read(bytes: &[u8]) -> Result<Self> {
-        // A number of the file becomes a few numbers at most.
+        // Each number of the file takes the memory of a few numbers at most.
         require_memory("model file", bytes.len())?;
         let (mut reader, about) = Reader::open(bytes)?;
         let groups = about.groups.as_ref().map_or(1, Vec::len);

@@ -11,10 +11,10 @@ use crate::rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, Un
 
 /// A named composition of rules, and the circuits it is defined for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Model<T = f64> {
+pub struct Algorithm<T = f64> {
     /// What it is called.
     pub name: &'static str,
-    /// Its rules, to be changed at will.
+    /// Its rules, which can be changed.
     pub rules: Rules<T>,
     needs: Needs,
 }
@@ -30,7 +30,7 @@ struct Needs {
 
 const ANY_TIED: Needs = Needs { leak: None, unit_gains: false, tied: true, non_negative: false };
 
-impl<T: Real> Model<T> {
+impl<T: Real> Algorithm<T> {
     /// Starts a run on a stream of stimuli.
     ///
     /// # Errors
@@ -81,19 +81,19 @@ impl<T: Real> Model<T> {
 }
 
 /// Algorithm 1: fast gains and slow synapses, from samples.
-pub fn multi_timescale<T: Real>(gain_rate: T, synapse_rate: T) -> Model<T> {
+pub fn multi_timescale<T: Real>(gain_rate: T, synapse_rate: T) -> Algorithm<T> {
     let rules = Rules {
         gains: GainRule::Gradient { rate: gain_rate },
         synapses: SynapseRule::Hebbian { rate: synapse_rate },
         ..Rules::frozen()
     };
-    Model { name: "multi-timescale", rules, needs: ANY_TIED }
+    Algorithm { name: "multi-timescale", rules, needs: ANY_TIED }
 }
 
 /// Algorithm 2: the same from covariances, in the order of the paper's text and of the authors' code.
 ///
 /// In the order of the printed pseudo-code, [`Order::Sequential`], it diverges on natural images.
-pub fn multi_timescale_offline<T: Real>(gain_rate: T, synapse_rate: T) -> Model<T> {
+pub fn multi_timescale_offline<T: Real>(gain_rate: T, synapse_rate: T) -> Algorithm<T> {
     let mut model = multi_timescale(gain_rate, synapse_rate);
     model.name = "multi-timescale offline";
     model.rules.order = Order::Concurrent;
@@ -101,7 +101,7 @@ pub fn multi_timescale_offline<T: Real>(gain_rate: T, synapse_rate: T) -> Model<
 }
 
 /// Algorithm 3: separate feedforward and feedback synapses, everything non-negative, unit norm by multipliers.
-pub fn biological<T: Real>(gain_rate: T, synapse_rate: T, multiplier_rate: T) -> Model<T> {
+pub fn biological<T: Real>(gain_rate: T, synapse_rate: T, multiplier_rate: T) -> Algorithm<T> {
     let mut model = unit_norm_alone(gain_rate, synapse_rate, multiplier_rate);
     model.name = "biologically realistic";
     model.rules.sign = Sign::NonNegative;
@@ -110,20 +110,20 @@ pub fn biological<T: Real>(gain_rate: T, synapse_rate: T, multiplier_rate: T) ->
 }
 
 /// Synaptic plasticity alone (Pehlevan and Chklovskii): no leak, gains of 1.
-pub fn synaptic_plasticity<T: Real>(synapse_rate: T) -> Model<T> {
+pub fn synaptic_plasticity<T: Real>(synapse_rate: T) -> Algorithm<T> {
     let rules = Rules { synapses: SynapseRule::Hebbian { rate: synapse_rate }, ..Rules::frozen() };
     let needs = Needs { leak: Some(0.0), unit_gains: true, ..ANY_TIED };
-    Model { name: "synaptic plasticity", rules, needs }
+    Algorithm { name: "synaptic plasticity", rules, needs }
 }
 
 /// Gain modulation alone (Duong et al.): leak 1, frozen synapses.
-pub fn gain_modulation<T: Real>(gain_rate: T) -> Model<T> {
+pub fn gain_modulation<T: Real>(gain_rate: T) -> Algorithm<T> {
     let rules = Rules { gains: GainRule::Gradient { rate: gain_rate }, ..Rules::frozen() };
-    Model { name: "gain modulation", rules, needs: Needs { leak: Some(1.0), ..ANY_TIED } }
+    Algorithm { name: "gain modulation", rules, needs: Needs { leak: Some(1.0), ..ANY_TIED } }
 }
 
 /// Algorithm 1 with the unit-norm appendix alone: multipliers of any sign, gains that aim at 1.
-pub fn unit_norm_alone<T: Real>(gain_rate: T, synapse_rate: T, multiplier_rate: T) -> Model<T> {
+pub fn unit_norm_alone<T: Real>(gain_rate: T, synapse_rate: T, multiplier_rate: T) -> Algorithm<T> {
     let mut model = multi_timescale(gain_rate, synapse_rate);
     model.name = "unit norm alone";
     model.rules.unit_norm = UnitNorm::Multiplier { rule: MultiplierRule::Gradient { rate: multiplier_rate } };
@@ -131,7 +131,7 @@ pub fn unit_norm_alone<T: Real>(gain_rate: T, synapse_rate: T, multiplier_rate: 
 }
 
 /// Algorithm 1 with the sign-constraint appendix alone: gains and synapses rectified.
-pub fn sign_alone<T: Real>(gain_rate: T, synapse_rate: T) -> Model<T> {
+pub fn sign_alone<T: Real>(gain_rate: T, synapse_rate: T) -> Algorithm<T> {
     let mut model = multi_timescale(gain_rate, synapse_rate);
     model.name = "sign alone";
     model.rules.sign = Sign::NonNegative;
@@ -139,7 +139,7 @@ pub fn sign_alone<T: Real>(gain_rate: T, synapse_rate: T) -> Model<T> {
 }
 
 /// Algorithm 1 with the decoupling appendix alone: separate feedforward and feedback synapses.
-pub fn decoupled_alone<T: Real>(gain_rate: T, synapse_rate: T) -> Model<T> {
+pub fn decoupled_alone<T: Real>(gain_rate: T, synapse_rate: T) -> Algorithm<T> {
     let mut model = multi_timescale(gain_rate, synapse_rate);
     model.name = "decoupled alone";
     model.needs.tied = false;

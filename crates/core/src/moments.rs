@@ -11,7 +11,7 @@ use crate::size::require_memory;
 
 /// Count, mean and co-moments Σ (s − mean)(s − mean)ᵀ of samples.
 ///
-/// Parts of a stream can be summed up apart and merged (Chan, Golub and LeVeque 1983): any split gives the same to
+/// Parts of a stream can be summed up separately and merged (Chan, Golub and LeVeque 1983): any split gives the same to
 /// rounding, and the same bits as long as it is the same split. Samples with a number that is not finite are counted
 /// and left out.
 ///
@@ -56,13 +56,13 @@ pub fn mark_unusable(rows: &mut [f64], channels: usize, saturation: Option<f64>)
 pub(crate) const BLOCK: usize = 256;
 
 impl Moments {
-    /// Of no samples of so many channels yet. It takes their number squared in memory at once: where the number is
-    /// somebody else's, ask [`crate::size::require_moments`] before.
+    /// Without samples yet. It allocates `channels` squared numbers at once; if that number cannot be trusted, call
+    /// [`crate::size::require_moments`] first.
     pub fn new(channels: usize) -> Self {
         Self { count: 0, bad: 0, mean: vec![0.0; channels], comoments: Matrix::zeros(channels, channels) }
     }
 
-    /// As they were summed up elsewhere.
+    /// From sums that were computed elsewhere.
     ///
     /// # Errors
     /// When sizes do not match, a number is not finite, or the co-moments are not symmetric.
@@ -115,7 +115,7 @@ impl Moments {
     /// The covariance about the mean, Σ (s − mean)(s − mean)ᵀ / count.
     ///
     /// # Errors
-    /// When there are no samples, or a number has run over.
+    /// When there are no samples, or a number has overflowed.
     pub fn covariance(&self) -> Result<Matrix> {
         if self.count == 0 {
             return Err(Error::shape("samples", "at least one without NaN or infinity", "none"));
@@ -175,7 +175,7 @@ impl Moments {
     /// The moments of some finite rows, which are centred in place.
     fn of_block(rows: &mut [f64], n: usize) -> Self {
         let count = rows.len() / n;
-        // About the first row, so that a constant has a variance of exactly nothing.
+        // About the first row, so that a constant has a variance of exactly zero.
         let origin = rows[..n].to_vec();
         let mut mean = origin.clone();
         for row in rows.chunks_exact(n) {
@@ -191,7 +191,7 @@ impl Moments {
         Self { count: count as u64, bad: 0, mean, comoments }
     }
 
-    /// Takes in what another has summed up.
+    /// Adds the samples that another has summed up.
     ///
     /// # Errors
     /// When it has another number of channels.

@@ -1,4 +1,4 @@
-//! Lets others watch a run, and stop it.
+//! Lets an observer watch a run, and stop it.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +36,7 @@ pub enum Shown<'a, T = f64> {
     },
 }
 
-/// Someone who watches a run.
+/// Watches a run.
 ///
 /// `()` watches nothing and costs nothing, a pair watches twice, [`Every`] thins, and a closure does as it likes:
 ///
@@ -115,7 +115,7 @@ impl<T: Real, O: Observer<T>> Observer<T> for Every<O> {
     }
 }
 
-/// Whether anyone is watching.
+/// Whether the observer does anything.
 pub(crate) fn observes<T, O: Observer<T>>(_: &O) -> bool {
     O::WATCHES
 }

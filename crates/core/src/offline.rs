@@ -20,13 +20,13 @@ use crate::size::{Work, require_circuit};
 pub enum OfflineGains {
     /// From the gain rule, one step at a time: Algorithm 2.
     Rule,
-    /// Set before each step so that M is nearest to C^½: what made the paper's natural-image figure.
+    /// Set before each step so that M is nearest to C^½: this made the paper's natural-image figure.
     LeastSquares,
     /// Set before each step to the minimum of the objective.
     Optimal,
 }
 
-/// A circuit that learns from the covariances of contexts: a run that can be advanced bit by bit.
+/// A circuit that learns from the covariances of contexts: a run that can be advanced incrementally.
 ///
 /// ```
 /// use leukos::{Circuit, Matrix, Offline, OfflineGains, Synapses, UnitNorm, models, whitening_error};
@@ -58,11 +58,11 @@ pub struct Offline<T: Real = f64> {
 
 struct Context<T> {
     covariance: Matrix<T>,
-    fit: Fit,
+    fit: GainTarget,
 }
 
 /// What the gains are fitted to, where they are set, in double precision.
-enum Fit {
+enum GainTarget {
     None,
     /// C^½.
     LeastSquares(Matrix<f64>),
@@ -200,9 +200,9 @@ impl<T: Real> Offline<T> {
         let weights = || circuit.synapses().feedback().cast::<f64>();
         let leak = circuit.leak().to_f64();
         let gains = match &context.fit {
-            Fit::None => return Ok(()),
-            Fit::LeastSquares(root) => least_squares_gains_for_root(&weights(), root, leak)?,
-            Fit::Optimal(target) => Problem::new(&weights(), target, leak)?.minimise()?.gains,
+            GainTarget::None => return Ok(()),
+            GainTarget::LeastSquares(root) => least_squares_gains_for_root(&weights(), root, leak)?,
+            GainTarget::Optimal(target) => Problem::new(&weights(), target, leak)?.minimise()?.gains,
         };
         self.learner.replace(|next| {
             for (to, &from) in next.parts_mut().gains.iter_mut().zip(&gains) {
@@ -240,7 +240,7 @@ impl<T: Real> Offline<T> {
     }
 }
 
-impl Fit {
+impl GainTarget {
     fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
@@ -252,13 +252,13 @@ impl<T: Real> Context<T> {
         covariance.require_shape(name.clone(), neurons, neurons)?;
         let precise = covariance.cast();
         let fit = match gains {
-            OfflineGains::LeastSquares => Fit::LeastSquares(square_root(name, &precise)?),
+            OfflineGains::LeastSquares => GainTarget::LeastSquares(square_root(name, &precise)?),
             OfflineGains::Rule | OfflineGains::Optimal => {
                 require_covariance_in::<T>(name.clone(), &precise)?;
                 if gains == OfflineGains::Rule {
-                    Fit::None
+                    GainTarget::None
                 } else {
-                    Fit::Optimal(Target::new(name, &precise)?)
+                    GainTarget::Optimal(Target::new(name, &precise)?)
                 }
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::circuit::{Circuit, PartsMut, require_rows};
 use crate::error::{Error, Result, require_finite_within};
-use crate::learn::{Drive, Learner, Outcome};
+use crate::learn::{Drive, Ending, Learner};
 use crate::observe::{Observer, Shown, Step, observes};
 use crate::pair::Pair;
 use crate::real::Real;
@@ -10,7 +10,7 @@ use crate::responses::Solver;
 use crate::rules::Rules;
 use crate::size::{require_circuit, require_memory};
 
-/// A circuit that answers stimuli and learns from its responses: a run that can be advanced bit by bit.
+/// A circuit that answers stimuli and learns from its responses: a run that can be advanced incrementally.
 ///
 /// ```
 /// use leukos::{Circuit, Matrix, Online, Rules, Solver, Synapses, models};
@@ -35,7 +35,7 @@ pub struct Online<T: Real = f64> {
     pending: usize,
 }
 
-/// The numbers of a run's circuit that learning moves, for whoever changes them by hand.
+/// The numbers of a run's circuit that learning changes, so that a caller can change them too.
 pub struct Adjustable<'a, T> {
     /// W_nr (W when tied), the weights of one interneuron after another.
     pub feedback: &'a mut [T],
@@ -107,7 +107,7 @@ impl<T: Real> Online<T> {
     /// One finite stimulus; whether the observer wants to stop.
     fn step(&mut self, stimulus: &[T], response: &mut [T], observer: &mut impl Observer<T>) -> Result<bool> {
         if let Err(error) = self.learner.respond(stimulus, response) {
-            // What the batch holds may come from a circuit that has just been given up.
+            // The batch may hold responses of a circuit that was just discarded.
             self.pending = 0;
             return Err(error);
         }
@@ -138,7 +138,7 @@ impl<T: Real> Online<T> {
         self.learner.learn(Drive::Batch { responses, inputs, interneurons: k, first: 0 })
     }
 
-    /// The same for a small circuit that learns from each sample and that nobody watches; `None` if it is not one.
+    /// The same for a small circuit that learns from each sample and has no observer; `None` if it is not one.
     fn advance_small(
         &mut self,
         stimuli: &[T],
@@ -154,9 +154,9 @@ impl<T: Real> Online<T> {
         Some(self.ended(stimuli, answered, outcome))
     }
 
-    /// What has become of a loop over `stimuli` that learned from the first `answered` of them.
-    fn ended(&mut self, stimuli: &[T], answered: usize, outcome: Outcome) -> Result<()> {
-        if let Outcome::Unanswered = outcome {
+    /// The outcome of a loop over `stimuli` that learned from the first `answered` of them.
+    fn ended(&mut self, stimuli: &[T], answered: usize, outcome: Ending) -> Result<()> {
+        if let Ending::Unanswered = outcome {
             let n = self.learner.circuit.neurons();
             require_finite_within("stimuli", stimuli, n * answered..n * (answered + 1))?;
         }
@@ -170,14 +170,14 @@ impl<T: Real> Online<T> {
         responses: &mut [T],
         observer: &mut impl Observer<T>,
     ) -> Result<usize> {
-        // Whoever watches sees the circuit before each update, so a watched run is handed out row by row.
+        // An observer sees the circuit before each update, so an observed run is advanced row by row.
         let rows = if observes(observer) { 1 } else { (stimuli.len() / 2).max(1) };
         let mut total = 0;
         for (block, responses) in stimuli.chunks(2 * rows).zip(responses.chunks_mut(2 * rows)) {
             let mut pair = Pair::of(&self.learner.circuit);
             let (answered, outcome) = T::advance_pair(&mut pair, &self.learner.rules, block, responses);
             let mut stop = false;
-            if observes(observer) && !matches!(outcome, Outcome::Unanswered) {
+            if observes(observer) && !matches!(outcome, Ending::Unanswered) {
                 let shown = Shown::Stimulus { stimulus: block, response: responses };
                 let (index, circuit) = (self.learner.steps, &self.learner.circuit);
                 stop = observer.see(&Step { index, circuit, shown }).is_break();

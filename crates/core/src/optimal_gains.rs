@@ -84,7 +84,7 @@ const MOST_ITERATIONS: usize = 100;
 /// Newton's method.
 impl Problem<'_> {
     /// # Errors
-    /// When no gains make M positive definite, or a number runs over.
+    /// When no gains make M positive definite, or a number overflows.
     pub fn minimise(&self) -> Result<OptimalGains> {
         let mut place = self.start()?;
         let mut path = CentralPath::new(place.objective / self.synapses.rows() as f64);
@@ -135,7 +135,7 @@ impl Problem<'_> {
     }
 
     /// The step that solves for the reciprocal roots, where the objective falls along it; else the one for the
-    /// objective itself, along which it always does. `None` when a number runs over.
+    /// objective itself, along which it always does. `None` when a number overflows.
     fn newton_step(&self, place: &Place, hessian: &ScaledHessian) -> Option<Step> {
         let change = hessian.solve(place.excess());
         if inner(&place.slope, &change) < 0.0 {

@@ -19,7 +19,7 @@ pub(crate) struct OuterProducts<'a> {
 
 impl<'a> OuterProducts<'a> {
     /// # Errors
-    /// When a number runs over.
+    /// When a number overflows.
     pub fn new(synapses: &'a Matrix) -> Result<Self> {
         let k = synapses.columns();
         let mut gram = product(synapses.view().transposed(), synapses.view());

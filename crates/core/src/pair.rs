@@ -1,14 +1,14 @@
 //! Runs the smallest circuit, N = K = 2, in closed form and in registers.
 //!
 //! At this size a step is shorter than the calls around it. What is special here is only how M is inverted and how
-//! long arrays are; the learning step is `learn::step_parts` like everyone's. Many such circuits can run side by
+//! long arrays are; the learning step is `learn::step_parts` as for all sizes. Many such circuits can run side by
 //! side in vector lanes (`ensemble`).
 
 use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Circuit, Parts, PartsMut};
 use crate::error::Test;
 use crate::factor::why_invalid;
-use crate::learn::{Drive, Outcome, step_parts};
+use crate::learn::{Drive, Ending, step_parts};
 use crate::real::Real;
 use crate::responses::Solver;
 use crate::rules::{Rules, Sign, SynapseRule, UnitNorm, with_known_rules};
@@ -207,7 +207,7 @@ impl<T: Real> Pair<T> {
     #[cold]
     #[inline(never)]
     pub fn examined(self) -> Result<PairFactor<T>, Test> {
-        // M shows everything that runs over but the multipliers, which it does not contain.
+        // M shows everything that overflows but the multipliers, which it does not contain.
         if finite(self.multipliers) { factorise_pair(self.parts()) } else { Err(Test::Overflow) }
     }
 }
@@ -221,7 +221,7 @@ dispatched! {
     /// Answers and learns from each stimulus; how many were learned from, and why it ended.
     pub(crate) fn advance_pair<T, A>(
         pair: &mut Pair<T>, rules: &Rules<T>, stimuli: &[T], responses: &mut [T],
-    ) -> (usize, Outcome) {
+    ) -> (usize, Ending) {
         let rules = *rules;
         with_known_rules!(rules => run_pair::<T, A>(pair, rules, stimuli, responses))
     }
@@ -231,14 +231,14 @@ dispatched! {
     /// Learns from a covariance so many times; how many times it did, and why it ended.
     pub(crate) fn expect_pair<T, A>(
         pair: &mut Pair<T>, rules: &Rules<T>, covariance: &[T], steps: usize,
-    ) -> (usize, Outcome) {
+    ) -> (usize, Ending) {
         let rules = *rules;
         let covariance = std::array::from_fn(|i| covariance[i]);
         with_known_rules!(rules => run_expected_pair::<T, A>(pair, rules, covariance, steps))
     }
 }
 
-/// A pair on its way, with the factor of its M.
+/// A circuit of two neurons while it learns, with the factor of its M.
 ///
 /// A value that a step replaces: a reference that is handed on would keep the state of a loop out of registers.
 #[derive(Clone, Copy)]
@@ -262,17 +262,17 @@ fn run_pair<T: Real, A: Arithmetic>(
     rules: Rules<T>,
     stimuli: &[T],
     responses: &mut [T],
-) -> (usize, Outcome) {
+) -> (usize, Ending) {
     let mut run = match factorise_pair(pair.parts()) {
         Ok(factor) => Running { state: *pair, factor },
-        Err(test) => return (0, Outcome::Invalid(test)),
+        Err(test) => return (0, Ending::Invalid(test)),
     };
-    let mut outcome = Outcome::Done;
+    let mut outcome = Ending::Done;
     let mut answered = 0;
     for (&stimulus, out) in stimuli.as_chunks::<2>().0.iter().zip(responses.as_chunks_mut::<2>().0) {
         let (response, inputs) = run.factor.respond::<A>(stimulus, run.state.weights);
         if !(finite(stimulus) & finite(response)) {
-            outcome = Outcome::Unanswered;
+            outcome = Ending::Unanswered;
             break;
         }
         *out = response;
@@ -280,7 +280,7 @@ fn run_pair<T: Real, A: Arithmetic>(
         match run.stepped::<A>(&rules, drive) {
             Ok(next) => run = next,
             Err(test) => {
-                outcome = Outcome::Invalid(test);
+                outcome = Ending::Invalid(test);
                 break;
             }
         }
@@ -296,12 +296,12 @@ fn run_expected_pair<T: Real, A: Arithmetic>(
     rules: Rules<T>,
     covariance: [T; 4],
     steps: usize,
-) -> (usize, Outcome) {
+) -> (usize, Ending) {
     let mut run = match factorise_pair(pair.parts()) {
         Ok(factor) => Running { state: *pair, factor },
-        Err(test) => return (0, Outcome::Invalid(test)),
+        Err(test) => return (0, Ending::Invalid(test)),
     };
-    let mut outcome = Outcome::Done;
+    let mut outcome = Ending::Done;
     let mut made = 0;
     while made < steps {
         let [a, b, c, d] = run.state.weights;
@@ -310,7 +310,7 @@ fn run_expected_pair<T: Real, A: Arithmetic>(
         match run.stepped::<A>(&rules, Drive::Expectation { correlations: &[a, b, c, d] }) {
             Ok(next) => run = next,
             Err(test) => {
-                outcome = Outcome::Invalid(test);
+                outcome = Ending::Invalid(test);
                 break;
             }
         }

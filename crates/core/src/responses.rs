@@ -48,7 +48,7 @@ pub enum Solver<T = f64> {
 /// After how many updates at the latest M is factorised, so that a loss of definiteness cannot hide for long.
 const CERTIFY_EVERY: u32 = 64;
 
-/// A circuit's answer to stimuli, and its certificate: whoever changes the circuit tells it by [`Self::follow`].
+/// Computes a circuit's responses, and checks that M is valid. After each change of the circuit call [`Self::follow`].
 pub(crate) struct Equilibrium<T: Real> {
     factor: Factor<T>,
     method: Method<T>,
@@ -170,9 +170,8 @@ impl<T: Real> Equilibrium<T> {
 /// Conjugate gradients for M r = s.
 ///
 /// The preconditioner is the inverse of an earlier M. It is positive definite by construction and near to the
-/// present M⁻¹ because circuits change slowly. How old it may grow is the classic question of when to replace an
-/// ageing machine: as soon as a step costs more than the average step since the last replacement, its own
-/// cost included.
+/// present M⁻¹ because circuits change slowly. It is replaced as soon as a step costs more than the average step since the
+/// last replacement, the cost of that replacement included.
 struct ConjugateGradients<T> {
     tolerance: T,
     /// The lower triangle of the preconditioner.

@@ -83,7 +83,7 @@ impl RunningError {
         Ok(())
     }
 
-    /// The estimated whitening error; `None` before the first response, or when a number ran over. Nothing is
+    /// The estimated whitening error; `None` before the first response, or when a number overflowed. Nothing is
     /// allocated.
     pub fn error(&mut self) -> Option<f64> {
         Some(distance_from_one(&self.extreme_variances()?))
@@ -121,7 +121,7 @@ impl RunningError {
 
 #[cfg(feature = "model-file")]
 impl RunningError {
-    /// Visits what has been taken in, under names that begin with `whose`.
+    /// Visits the state, under names that begin with `whose`.
     pub(crate) fn archive<A: Archive>(&mut self, archive: &mut A, whose: &str) -> Result<()> {
         let Self { neurons, time_constant: _, weight, squares, moments, scaled: _, extremes: _ } = self;
         archive.value(&format!("{whose}.weight"), weight)?;

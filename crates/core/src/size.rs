@@ -1,8 +1,8 @@
-//! Refuses sizes that no memory holds, before any is asked for: an allocation that fails would end the process.
+//! Refuses sizes that do not fit into memory before anything is allocated: a failed allocation would end the process.
 //!
-//! A matrix has at most [`MOST_NUMBERS`] numbers, whatever the machine. Below that it is the machine that decides: what
-//! some work will need is allocated in one piece for trial, and given back untouched. How much that is stands where the
-//! work begins, as a number of matrices of each shape; it is an upper bound (`crates/core/tests/memory.rs` measures).
+//! A matrix has at most [`MOST_NUMBERS`] numbers on any machine. Below that the machine decides: the memory that some work
+//! will need is allocated in one piece as a test, and released untouched. The amount is stated where the work begins, as a
+//! number of matrices of each shape; it is an upper bound (`crates/core/tests/memory.rs` measures it).
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ pub const MOST_NUMBERS: usize = 1 << 28;
 /// The largest N of which a matrix N × N may be made.
 const MOST_ROWS: usize = MOST_NUMBERS.isqrt();
 
-/// Work with fewer numbers than this is not tried out: that would take longer than the work.
+/// Work with fewer numbers than this is not tested: the test would take longer than the work.
 const SMALL: usize = 1 << 14;
 /// What any work may need besides, so that its small allocations do not fail after the large ones have not: products of
 /// matrices keep 4 MB on every thread.
@@ -45,7 +45,7 @@ pub fn require_square(argument: impl Into<Cow<'static, str>>, rows: usize) -> Re
     Err(Error::TooLarge { argument: argument.into(), expected, found: rows.to_string() })
 }
 
-/// Checks that so many numbers in double precision can be had.
+/// Checks that there is memory for this many numbers in double precision.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] when they cannot.
@@ -54,7 +54,7 @@ pub fn require_memory(argument: impl Into<Cow<'static, str>>, numbers: usize) ->
         return Ok(());
     }
     let mut trial: Vec<f64> = Vec::new();
-    // Unless the compiler must believe that someone looks at it, it leaves the allocation out.
+    // Without `black_box` the compiler would remove the allocation.
     match black_box(&mut trial).try_reserve_exact(numbers.saturating_add(BESIDES)) {
         Ok(()) => {
             black_box(&mut trial);
@@ -64,7 +64,7 @@ pub fn require_memory(argument: impl Into<Cow<'static, str>>, numbers: usize) ->
     }
 }
 
-/// The error where so many numbers cannot be had.
+/// The error when there is no memory for this many numbers.
 pub(crate) fn out_of_memory(argument: impl Into<Cow<'static, str>>, numbers: usize) -> Error {
     Error::OutOfMemory { argument: argument.into(), bytes: numbers.saturating_mul(size_of::<f64>()) }
 }
@@ -79,7 +79,7 @@ pub fn require_moments(channels: usize, contexts: usize) -> Result<()> {
     require_memory("channels", channels.saturating_mul(4 * crate::moments::BLOCK))
 }
 
-/// Checks that a circuit of this size can be had, copied and run.
+/// Checks that there is memory to create, copy and run a circuit of this size.
 ///
 /// # Errors
 /// When it is too large, or there is no memory for it.
@@ -87,7 +87,7 @@ pub fn require_circuit(neurons: usize, interneurons: usize) -> Result<()> {
     Work { squares: 8, weights: 8, ..Work::of("neurons", neurons, interneurons) }.require()
 }
 
-/// Checks that a whitener of this size can be had, copied and run.
+/// Checks that there is memory to create, copy and run a whitener of this size.
 ///
 /// # Errors
 /// When it is too large, or there is no memory for it.

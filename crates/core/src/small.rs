@@ -2,14 +2,14 @@
 //!
 //! At this size a step is shorter than the calls it is otherwise made of, so it is one function here, with its loops
 //! over neurons unrolled. What is special is only how M is factorised and how long arrays are; the learning step is
-//! `learn::step_parts` like everyone's. The smallest circuits, N = K = 2, have a closed form instead (`pair`).
+//! `learn::step_parts` as for all sizes. The smallest circuits, N = K = 2, have a closed form instead (`pair`).
 
 use crate::arithmetic::{Arithmetic, dispatched};
 use crate::circuit::{Parts, PartsMut};
 use crate::error::Test;
 use crate::factor::why_invalid;
 use crate::kernels::dot;
-use crate::learn::{Drive, Outcome, step_parts};
+use crate::learn::{Drive, Ending, step_parts};
 use crate::real::Real;
 use crate::rules::{Rules, UnitNorm};
 
@@ -41,7 +41,7 @@ macro_rules! with_known_size {
 
 /// The M of a small circuit as U D Uᵀ, with U unit lower triangular: no roots, and one division a pivot.
 pub(crate) struct SmallFactor<'a, T> {
-    /// U by columns; what is not below its diagonal means nothing.
+    /// U by columns; only the entries below its diagonal are used.
     pub lower: &'a mut [T],
     /// One over the pivots in D.
     pub reciprocals: &'a mut [T],
@@ -152,7 +152,7 @@ impl<T: Real> Small<'_, T> {
         };
         step_parts::<T, A>(rules, drive, from, to);
         let parts = tied::<T, N>(next, *leak, k);
-        // M shows everything that runs over but the multipliers, which it does not contain.
+        // M shows everything that overflows but the multipliers, which it does not contain.
         let has_multipliers = matches!(rules.unit_norm, UnitNorm::Multiplier { .. });
         if has_multipliers && !parts.multipliers.iter().all(|m| m.is_finite()) {
             return Err(Test::Overflow);
@@ -192,7 +192,7 @@ dispatched! {
     /// Answers and learns from each stimulus; how many were learned from, and why it ended. `inputs` is room for z.
     pub(crate) fn advance_small<T, A>(
         small: &mut Small<'_, T>, inputs: &mut [T], stimuli: &[T], responses: &mut [T],
-    ) -> (usize, Outcome) {
+    ) -> (usize, Ending) {
         with_known_size!(small, N, SQUARE => run_samples::<T, A, N, SQUARE>(small, inputs, stimuli, responses))
     }
 }
@@ -203,25 +203,25 @@ fn run_samples<T: Real, A: Arithmetic, const N: usize, const SQUARE: bool>(
     inputs: &mut [T],
     stimuli: &[T],
     responses: &mut [T],
-) -> (usize, Outcome) {
+) -> (usize, Ending) {
     let inputs = &mut inputs[..small.interneurons::<N, SQUARE>()];
     let rows = stimuli.as_chunks::<N>().0.iter().zip(responses.as_chunks_mut::<N>().0);
     let mut answered = 0;
     for (stimulus, out) in rows {
         let response = small.solve::<A, N>(*stimulus);
         if !(finite(stimulus) & finite(&response)) {
-            return (answered, Outcome::Unanswered);
+            return (answered, Ending::Unanswered);
         }
         *out = response;
         for (z, w) in inputs.iter_mut().zip(small.current.feedback.as_chunks::<N>().0) {
             *z = dot::<T, A>(w, &response);
         }
         if let Err(test) = small.learn::<A, N, SQUARE>(Drive::Sample { response: &response, inputs }) {
-            return (answered, Outcome::Invalid(test));
+            return (answered, Ending::Invalid(test));
         }
         answered += 1;
     }
-    (answered, Outcome::Done)
+    (answered, Ending::Done)
 }
 
 dispatched! {
@@ -229,7 +229,7 @@ dispatched! {
     /// E\[r zᵢ\].
     pub(crate) fn expect_small<T, A>(
         small: &mut Small<'_, T>, correlations: &mut [T], covariance: &[T], steps: usize,
-    ) -> (usize, Outcome) {
+    ) -> (usize, Ending) {
         with_known_size!(small, N, SQUARE => {
             run_expectations::<T, A, N, SQUARE>(small, correlations, covariance, steps)
         })
@@ -242,7 +242,7 @@ fn run_expectations<T: Real, A: Arithmetic, const N: usize, const SQUARE: bool>(
     correlations: &mut [T],
     covariance: &[T],
     steps: usize,
-) -> (usize, Outcome) {
+) -> (usize, Ending) {
     let covariance = covariance.as_chunks::<N>().0;
     let correlations = &mut correlations[..N * small.interneurons::<N, SQUARE>()];
     for step in 0..steps {
@@ -259,10 +259,10 @@ fn run_expectations<T: Real, A: Arithmetic, const N: usize, const SQUARE: bool>(
             *correlation = small.solve::<A, N>(spread);
         }
         if let Err(test) = small.learn::<A, N, SQUARE>(Drive::Expectation { correlations }) {
-            return (step, Outcome::Invalid(test));
+            return (step, Ending::Invalid(test));
         }
     }
-    (steps, Outcome::Done)
+    (steps, Ending::Done)
 }
 
 #[inline(always)]

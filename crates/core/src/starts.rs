@@ -58,7 +58,7 @@ fn normal(rows: usize, columns: usize, rng: &mut (impl Rng + ?Sized)) -> Matrix 
 }
 
 /// Makes column `j` orthogonal to the columns `first..j` and gives it unit length.
-/// Gram and Schmidt's way keeps the diagonal of R positive, which is what makes Q Haar; twice is enough for rounding.
+/// Gram–Schmidt keeps the diagonal of R positive, which makes Q Haar distributed; two passes remove rounding errors.
 pub(crate) fn orthonormalise(weights: &mut Matrix, first: usize, j: usize) {
     let rows = weights.rows();
     let (earlier, rest) = weights.as_mut_slice().split_at_mut(j * rows);

@@ -12,7 +12,7 @@ use crate::size::Work;
 use crate::spheres::{to_tangent, to_unit_columns};
 use crate::trust_region::{End, ModelStep, Quadratic, norm};
 
-/// Minimises E_c min_g f_c(αI + W diag(g) Wᵀ), Eq. (3), over W: a run that can be advanced bit by bit.
+/// Minimises E_c min_g f_c(αI + W diag(g) Wᵀ), Eq. (3), over W: a run that can be advanced incrementally.
 ///
 /// What it minimises also counts a cost of gains, (κ/2) E_c‖g_c‖². With κ = 0 the least value of Eq. (3) may not be
 /// attained by any W: columns then draw together while their gains grow without bound with opposite signs. That happens
@@ -42,7 +42,7 @@ pub struct SynapseLearner {
     state: LearningState,
 }
 
-/// Whether there is anything left to learn.
+/// Whether learning has converged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearningState {
     /// The next iteration may lower the objective.
@@ -65,7 +65,7 @@ pub struct LearningProgress {
     pub gap: f64,
     /// The length of the objective's gradient by W, tangent to the spheres.
     pub gradient_norm: f64,
-    /// Whether there is anything left to learn.
+    /// Whether learning has converged.
     pub state: LearningState,
 }
 
@@ -149,7 +149,7 @@ impl SynapseLearner {
         self.model_step(gradient, tolerance)
     }
 
-    /// `None` when a number ran over.
+    /// `None` when a number overflowed.
     fn model_step(&self, gradient: &Matrix, tolerance: f64) -> Option<ModelStep> {
         let point = &self.point;
         let curvatures = point.column_curvatures(FLOOR * self.objective.scale).ok()?;

@@ -37,7 +37,7 @@ pub(crate) enum End {
     },
 }
 
-/// A bound on the time that one step takes; the next one goes on from there.
+/// The largest number of iterations in one step; the next step continues from there.
 const MOST_ITERATIONS: usize = 100;
 
 impl<H: Fn(&Matrix) -> Matrix, P: Fn(&Matrix) -> Matrix> Quadratic<'_, H, P> {

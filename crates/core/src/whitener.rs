@@ -1,4 +1,4 @@
-//! Whitens a real stream: the paper's circuit with safeguards, for input that nobody has looked at.
+//! Whitens a real stream: the paper's circuit with safeguards, for input that has not been checked or cleaned.
 //!
 //! What it does to a row of input, from left to right:
 //!
@@ -63,7 +63,7 @@ use crate::size::require_whitener;
 /// Its circuit is that of the paper, in units in which the input has a scale of one, and comes to rest where the
 /// paper's does: E\[zᵢ²\] = ‖wᵢ‖². On the way there it takes steps that no input can turn into a divergence: M stays
 /// positive definite and the output finite. Bad samples, outliers and silence teach it nothing; dead channels are
-/// left out until they come back; a lasting change of mean or scale is noticed and taken over.
+/// left out until they come back; a lasting change of mean or scale is detected, and both are estimated again.
 ///
 /// ```
 /// use leukos::{Matrix, Whitener, WhitenerSettings};
@@ -85,9 +85,9 @@ pub struct Whitener<T: Real = f64> {
     gathering: Option<Rows>,
     /// The latest rows, for the next one.
     latest: Rows,
-    /// What was in force before the last recalibration.
+    /// The calibration before the last recalibration.
     former: Option<Former>,
-    /// How things stood when the present window of `stillness` began, and when the last complete one did.
+    /// The state at the beginning of the present window of `stillness`, and at that of the last complete one.
     window_start: Former,
     settled: Former,
     channels: Channels,
@@ -96,7 +96,7 @@ pub struct Whitener<T: Real = f64> {
     /// Whether something in this block suggests that an earlier state may fit better.
     look_back: bool,
     stillness: Stillness,
-    /// None where synapses stand still.
+    /// `None` if the synapses do not learn.
     plasticity: Option<Plasticity>,
     block: Block<T>,
     prior: Option<GainPrior>,
@@ -108,7 +108,7 @@ pub struct Whitener<T: Real = f64> {
     sensitivities: Vec<f64>,
     /// Ordinary samples since the whitener last had reason to adapt quickly.
     age: u64,
-    /// Samples that the running mean stands on.
+    /// The number of samples behind the running mean.
     mean_age: u64,
     adapting: bool,
     samples: SampleCounts,
@@ -126,14 +126,15 @@ pub struct GainPrior {
     pub covariance: Matrix,
 }
 
-/// The estimates of covariances take in one row of so many for each 16 channels: they are for people to read.
+/// The estimates of covariances are only for display, so with more than 16 channels they use one row in several: one in
+/// two up to 32 channels, and so on.
 const CHANNELS_PER_THINNING: usize = 16;
 /// A channel is left out after one time constant without use, and this many samples at least.
 const LEAST_CHANNEL_PATIENCE: u64 = 100;
 
 impl<T: Real> Whitener<T> {
     /// A whitener with these synapses (N × K, each column rescaled to unit length) that takes its mean and scale from
-    /// the first samples of the stream. Until then it puts out what it can with what it has seen.
+    /// the first samples of the stream. Until then the output uses the estimates so far.
     ///
     /// # Errors
     /// When a setting is out of range, a weight is not finite, a column has no direction, or there are no gains for
@@ -215,13 +216,13 @@ impl<T: Real> Whitener<T> {
         })
     }
 
-    /// Whitens rows of N numbers into as many rows, and adapts on the way. Nothing is allocated, but where a change
-    /// of context, mean or scale is looked into, and for calls with more rows of a block than any before.
+    /// Whitens rows of N numbers into as many rows, and adapts on the way. Nothing is allocated, except when a
+    /// change of context, mean or scale is examined, and for calls with more rows of a block than any before.
     ///
     /// # Errors
     /// When `stimuli` is not a whole number of rows or `responses` not of the same length; or, under
     /// [`BadSamples::Error`], at the first bad sample: the rows before it have been whitened then, and the whitener
-    /// goes on after it as if it had not been there.
+    /// continues after it as if it had not been there.
     pub fn whiten(&mut self, stimuli: &[T], responses: &mut [T]) -> Result<()> {
         let n = self.channels();
         let rows = require_rows("stimuli", stimuli.len(), n)?;
@@ -252,7 +253,7 @@ impl<T: Real> Whitener<T> {
         self.adapting = true;
     }
 
-    /// How strongly it whitens from now on; see [`WhitenerSettings::strength`].
+    /// Sets how strongly it whitens from now on; see [`WhitenerSettings::strength`].
     ///
     /// # Errors
     /// When the strength is not a number from 0 to 1.
@@ -262,7 +263,7 @@ impl<T: Real> Whitener<T> {
         Ok(())
     }
 
-    /// What becomes of samples that cannot be used, from now on.
+    /// Sets what to do with samples that cannot be used, from now on.
     pub fn set_bad_samples(&mut self, bad_samples: BadSamples) {
         self.settings.bad_samples = bad_samples;
     }
@@ -294,7 +295,7 @@ impl<T: Real> Whitener<T> {
         &self.settings
     }
 
-    /// The circuit as it stands, in units of [`Self::scale`].
+    /// The present circuit, in units of [`Self::scale`].
     pub fn circuit(&self) -> &Circuit<T> {
         self.circuit.circuit()
     }

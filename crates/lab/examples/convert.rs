@@ -17,10 +17,10 @@ struct Convert {
     input: Source,
     /// What to write
     output: String,
-    /// The format of what is read, where its name does not say it
+    /// The format of the input, if its name does not tell
     #[arg(long)]
     from: Option<Format>,
-    /// The format of what is written, where its name does not say it
+    /// The format of the output, if its name does not tell
     #[arg(long)]
     to: Option<Format>,
     /// The number of channels of a raw recording
@@ -29,7 +29,7 @@ struct Convert {
     /// The type of the numbers of a raw recording
     #[arg(long)]
     dtype: Option<SampleType>,
-    /// The type of the numbers that are written [default: that of those that are read]
+    /// The type of the numbers in the output [default: that of the input]
     #[arg(long)]
     as_dtype: Option<SampleType>,
     /// The name or the number of the label column

@@ -1,4 +1,4 @@
-//! Lists the figures that `reproduce` knows: one entry says all there is to say about one.
+//! Lists the figures that `reproduce` knows, one entry each.
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};

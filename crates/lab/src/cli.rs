@@ -4,6 +4,7 @@ mod contexts;
 mod fit;
 mod inspect;
 mod interruption;
+mod man;
 mod progress;
 mod reproduce;
 mod settings;
@@ -40,9 +41,10 @@ enum Verb {
         /// The shell to complete for
         shell: clap_complete::Shell,
     },
+    Man(man::Manual),
 }
 
-/// What is said of a command that was interrupted and leaves nothing behind.
+/// Printed when a command was interrupted and has written nothing.
 const NOTHING_WRITTEN: &str = "interrupted: nothing was written";
 
 /// How a verb ended when nothing failed.
@@ -52,7 +54,7 @@ pub(crate) enum End {
     Interrupted,
 }
 
-/// Writes to standard output; whoever has closed it wants no more, which is not a failure.
+/// Writes to standard output. It is not a failure if the reader has closed it.
 fn print(bytes: &[u8]) -> Result<End> {
     match io::stdout().write_all(bytes) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -60,7 +62,7 @@ fn print(bytes: &[u8]) -> Result<End> {
     }
 }
 
-/// More threads than this are of use on no machine, and one that cannot be started would be a panic.
+/// The most threads: more help on no machine, and a thread that cannot be started would be a panic.
 const MOST_JOBS: usize = 256;
 
 /// The number of threads asked for, or one for each core.
@@ -95,6 +97,7 @@ impl Verb {
                 clap_complete::generate(shell, &mut Cli::command(), "leukos", &mut script);
                 print(&script)
             }
+            Self::Man(verb) => verb.run(Cli::command()),
         }
     }
 }

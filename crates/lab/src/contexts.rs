@@ -1,7 +1,7 @@
 //! Makes contexts: a covariance from the patches of each image in a folder, kept or left out for a stated reason;
 //! and moments from recordings, by file, by label or by segments.
 //!
-//! What an image gives depends on the image, its name and the settings alone, so the number of threads and the other
+//! The context of an image depends only on the image, its name and the settings, so the number of threads and the other
 //! images in the folder change no bit of it.
 
 mod listing;
@@ -19,8 +19,8 @@ use leukos::Matrix;
 use leukos::contexts::{Patch, stream};
 
 use crate::data::{Image, LargeImages, NoCovariance, Sampling, file_name, patch_covariance, read_image};
-use crate::experiment::Outlook;
 use crate::files::fingerprint;
+use crate::outlook::Outlook;
 use crate::threads::side_by_side;
 
 pub use listing::{left_out, listing, some_names};
@@ -51,7 +51,7 @@ pub struct Filter {
     pub scaling: Scaling,
 }
 
-/// An image, or a part of a recording, and what became of it.
+/// An image, or a part of a recording, and its context, or why it has none.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// The file's name, or that of the context.
@@ -93,13 +93,13 @@ pub enum Reason {
 pub struct Workshop<'a> {
     /// The number of threads.
     pub jobs: usize,
-    /// Who is told how far it has come.
+    /// Where progress is reported.
     pub outlook: &'a dyn Outlook,
     /// Set from outside to end the work early.
     pub stop: &'a AtomicBool,
 }
 
-/// Makes what can be made of each image, in their order. `None` when it was stopped before the end.
+/// Makes a context of each image that allows it, in their order. `None` when it was stopped before the end.
 pub fn make_contexts(images: &[PathBuf], making: &Making, workshop: &Workshop<'_>) -> Option<Vec<Made>> {
     let (next, large) = (AtomicUsize::new(0), LargeImages::default());
     let all_made = Mutex::new(Vec::with_capacity(images.len()));
@@ -125,7 +125,7 @@ fn take<'a>(images: &'a [PathBuf], next: &AtomicUsize) -> Option<(usize, &'a Pat
 }
 
 impl Making {
-    /// What becomes of one image; `None` when stopped.
+    /// The outcome of one image; `None` when stopped.
     fn make(&self, path: &Path, large: &LargeImages, stop: &AtomicBool) -> Option<Made> {
         let name = file_name(path);
         let read = read_image(path, large, |image| self.context(&name, &image, stop));
@@ -143,7 +143,7 @@ impl Making {
         let sampled = patch_covariance(image, self.patch, self.sampling, rng, watch);
         let covariance = sampled.map_err(|missing| match missing {
             NoCovariance::TooSmall => Reason::TooSmall { width: image.width(), height: image.height() },
-            NoCovariance::BrokenOff => Reason::Unusable("broken off".into()),
+            NoCovariance::BrokenOff => Reason::Unusable("interrupted".into()),
             NoCovariance::Unusable(error) => Reason::Unusable(error.to_string()),
         })?;
         let context = self.filter.apply(covariance)?;

@@ -1,4 +1,4 @@
-//! Reads and writes the files of the outside world.
+//! Reads and writes images, covariances and models.
 
 mod covariances;
 mod folder;

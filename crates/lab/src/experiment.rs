@@ -44,7 +44,7 @@ pub use crate::catalogue::Figure;
 pub use origin::{Origin, Origins, Source};
 pub use plan::{GivenStack, Plan, Setting};
 pub use results::{PANELS, RESULTS, Results, write_json};
-pub use run::{Execution, Outlook, execute, runs_path};
+pub use run::{Execution, execute, runs_path};
 pub use spec::{FigureSpec, Scale, Spec};
 use statistics::Starts;
 pub use statistics::{Statistic, median};

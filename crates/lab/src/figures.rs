@@ -1,4 +1,4 @@
-//! Draws the paper's figures from what a run has written down; nothing here computes dynamics.
+//! Draws the paper's figures from the results of a run; nothing here computes dynamics.
 //!
 //! Each figure has a file that lays out its panels. `canvas` writes SVG, `lettering` sets symbols, `style` has the
 //! palette, `axes` and `marks` draw plots, and the rest are shapes that several figures share. `inspection` draws what models do
@@ -75,7 +75,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Draws a figure; it shows what was found and says so where nothing was.
+    /// Draws a figure; panels without results say so.
     ///
     /// # Errors
     /// When the figure's series are not as expected.

@@ -1,9 +1,9 @@
-//! Looks after people's files: what a command reads it never writes, and what it writes is there whole or not at all.
+//! Protects the user's files: a command never writes a file that it reads, and an output is complete or absent.
 //!
-//! A command lists in [`Paths`] everything that it will read and write, and [`Paths::secure`] finds two names of one file
-//! before anything is opened for writing, and locks every output. Outputs are [`Replacement`]s: they grow under a random
-//! name beside their target and take its place when they are whole. [`abandon`] removes what a command that is ended
-//! by force has begun.
+//! A command lists in [`Paths`] everything that it will read and write. [`Paths::secure`] finds two names of one file
+//! before anything is opened for writing, and locks every output. Outputs are [`Replacement`]s: they are written under a
+//! random name beside their target, and renamed when they are complete. [`abandon`] removes the incomplete files of a
+//! command that is ended by force.
 
 mod fingerprint;
 mod identity;

@@ -1,4 +1,4 @@
-//! Reads back what `reproduce` wrote: all that figures and report are made from.
+//! Reads the results that `reproduce` wrote, from which figures and report are made.
 
 mod measured;
 
@@ -28,7 +28,8 @@ impl Findings {
         let read = |name| {
             let path = directory.join(name);
             let read = || Ok::<Value, anyhow::Error>(serde_json::from_slice(&std::fs::read(&path)?)?);
-            read().with_context(|| format!("{}: expected what leukos reproduce writes", path.display()))
+            read()
+                .with_context(|| format!("{}: expected a file written by `leukos reproduce`", path.display()))
         };
         Ok(Self { results: read(RESULTS)?, panels: read(PANELS)? })
     }

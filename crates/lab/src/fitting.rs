@@ -1,4 +1,4 @@
-//! Fits a whitener to contexts, and measures what it makes of them.
+//! Fits a whitener to contexts, and measures how well it whitens them.
 
 mod summary;
 
@@ -15,7 +15,7 @@ use leukos::{
 
 use crate::channels::{dead, duplicates};
 use crate::contexts::Spectrum;
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 
 pub use summary::{Samples, Summary};
 
@@ -27,17 +27,17 @@ pub struct Fitting {
     pub interneurons: Option<usize>,
     /// Where its synapses come from.
     pub synapses: TrainingSynapses,
-    /// The groups of channels that are whitened apart; none means one of all.
+    /// The groups of channels that are whitened separately; none means one group of all.
     pub groups: Option<Vec<Vec<usize>>>,
     /// The seed of random synapses.
     pub seed: u64,
 }
 
-/// A whitener, and what it makes of the contexts that it was fitted to.
+/// A whitener, and how well it whitens the contexts that it was fitted to.
 pub struct Fitted {
     /// The whitener.
     pub whitener: GroupedWhitener,
-    /// What each of its groups makes of them.
+    /// The results of each of its groups.
     pub groups: Vec<FittedGroup>,
 }
 
@@ -52,11 +52,11 @@ pub struct FittedGroup {
     pub dead: Vec<usize>,
     /// Pairs of channels that carry the same signal.
     pub duplicates: Vec<(usize, usize)>,
-    /// What it makes of each context.
+    /// How well it whitens each context.
     pub contexts: Vec<FittedContext>,
 }
 
-/// What a whitener makes of a context that it was fitted to. Directions below the floor count as if they lay at it.
+/// How well a whitener whitens a context that it was fitted to. Directions below the floor count as if they were at it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FittedContext {
     /// The number of samples.
@@ -143,7 +143,7 @@ impl FittedGroup {
     }
 }
 
-/// Measures what a whitener makes of covariances.
+/// Measures how well a whitener whitens covariances.
 struct Meter<'a> {
     whitener: &'a Whitener,
     dead: Vec<usize>,

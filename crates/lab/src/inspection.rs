@@ -1,4 +1,4 @@
-//! Looks into models and recordings and says what is there, for people and for machines.
+//! Describes models and recordings, in words and as JSON.
 
 mod adaptation;
 mod model;

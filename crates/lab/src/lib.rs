@@ -1,7 +1,7 @@
-//! Reruns the paper and works on files: everything of Leukos that touches the outside world.
+//! Reproduces the paper and works on files: everything in Leukos that reads, writes or draws.
 //!
 //! [`cli`] has a file for each verb, and [`usage`] is its error for wrong usage; [`data`] reads and writes,
-//! [`files`] sees to it that nothing is lost by that,
+//! [`files`] makes sure that no file is lost,
 //! [`contexts`] makes covariances of images and recordings, [`recording`] knows their formats, [`fitting`] makes models
 //! of them, [`whitening`] whitens them and [`inspection`] looks into both ([`channels`], [`words`]); `catalogue` lists the figures, [`experiment`] turns
 //! a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets
@@ -18,6 +18,7 @@ pub mod files;
 pub mod findings;
 pub mod fitting;
 pub mod inspection;
+pub mod outlook;
 pub mod recording;
 pub mod references;
 pub mod report;

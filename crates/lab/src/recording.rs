@@ -2,11 +2,11 @@
 
 mod binary_writer;
 mod edf;
-mod fitting;
 mod fixed_rows;
 mod format;
 mod npy;
 mod read;
+mod rounding;
 mod slabs;
 mod source;
 mod text;
@@ -17,9 +17,9 @@ use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-pub use fitting::Rounding;
 pub use format::Format;
 pub use read::{ReadOptions, open, open_bytes};
+pub use rounding::Rounding;
 pub use source::{Bytes, Source};
 pub use write::{OutputShape, Sink, continue_writing, writer};
 
@@ -27,13 +27,13 @@ pub use write::{OutputShape, Sink, continue_writing, writer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SampleType {
-    /// Whole numbers of 16 bits.
+    /// 16-bit integers.
     Int16,
-    /// Whole numbers of 32 bits.
+    /// 32-bit integers.
     Int32,
-    /// Floating-point numbers of 32 bits.
+    /// 32-bit floating-point numbers.
     Float32,
-    /// Floating-point numbers of 64 bits; also what text is read as.
+    /// 64-bit floating-point numbers; text is read as these.
     Float64,
 }
 
@@ -80,7 +80,7 @@ pub struct Place {
 impl Place {
     fn require_within(self, rows: Option<u64>) -> Result<()> {
         let rows = rows.unwrap_or(u64::MAX);
-        ensure!(self.row <= rows, "expected a place up to its end after {rows} rows, came row {}", self.row);
+        ensure!(self.row <= rows, "expected a place up to its end after {rows} rows, got row {}", self.row);
         Ok(())
     }
 }
@@ -90,7 +90,7 @@ const MOST_CHANNELS: u64 = 1 << 16;
 
 fn require_channels(channels: u64) -> Result<usize> {
     let expected = 1..=MOST_CHANNELS;
-    ensure!(expected.contains(&channels), "expected 1 to {MOST_CHANNELS} channels, came {channels}");
+    ensure!(expected.contains(&channels), "expected 1 to {MOST_CHANNELS} channels, got {channels}");
     Ok(channels as usize)
 }
 
@@ -109,8 +109,8 @@ pub trait Reader {
     /// Replaces `rows` by the next ones, `most` of them unless the recording ends; none at the end.
     ///
     /// # Errors
-    /// When the recording cannot be read or is damaged; the error says in which row or at which byte, in which column, what was
-    /// expected and what came.
+    /// When the recording cannot be read or is damaged; the error gives the row or byte and the column, and says what was
+    /// expected and what was found.
     fn read(&mut self, most: usize, rows: &mut Rows) -> Result<()>;
 
     /// Where the next row begins.

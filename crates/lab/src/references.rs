@@ -1,4 +1,4 @@
-//! Reads what others found and what is said about each figure, from `experiments/references.toml`.
+//! Reads reference numbers and the texts about each figure from `experiments/references.toml`.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Reference {
     pub title: String,
     /// What stands under the picture, a line for each panel.
     pub caption: String,
-    /// What the picture shows, for those who cannot see it.
+    /// A description of the picture for those who cannot see it.
     pub alt: String,
     /// Where this program, the paper and the authors' code differ, and why.
     pub differs: Vec<String>,
@@ -84,7 +84,7 @@ pub struct Claim {
 pub enum Kind {
     /// A finding of the paper.
     Paper,
-    /// A trouble with the paper as printed.
+    /// A problem with the paper as printed.
     Printed,
     /// Something that the paper does not have.
     Ours,

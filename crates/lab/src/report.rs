@@ -1,4 +1,4 @@
-//! Writes the report: one HTML file with every picture, what others found beside it, and an honest summary.
+//! Writes the report: one HTML file with every figure, the numbers of the paper and of the authors' code, and a summary.
 
 mod explore;
 mod page;

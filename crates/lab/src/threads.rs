@@ -1,9 +1,9 @@
-//! Lets several threads do the same work, as many as the system gives.
+//! Runs the same work on several threads, as many as the system allows.
 
 use std::thread::{Builder, scope};
 
-/// Does `work` on so many threads at a time, this one among them, and returns when all of them have done it. Where the
-/// system does not give as many, fewer do it.
+/// Runs `work` on this many threads at once, including the current one, and returns when all have finished. If the system
+/// does not allow as many, fewer run.
 pub fn side_by_side(threads: usize, work: impl Fn() + Sync) {
     let work = &work;
     scope(|scope| {

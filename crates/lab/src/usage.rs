@@ -1,6 +1,6 @@
 //! Tells wrong usage apart from bad data, because the two have different exit codes.
 
-/// What the person at the keyboard asked for makes no sense: exit code 2 instead of 1.
+/// The command line asks for something impossible: exit code 2 instead of 1.
 #[derive(Debug)]
 pub struct Usage(pub String);
 

@@ -1,9 +1,9 @@
-//! Streams a recording through a whitener into another recording, and goes on after a crash as if there had been none.
+//! Streams a recording through a whitener into another recording, and can continue after a crash without a difference.
 
 mod checkpoint;
 mod destination;
 mod engine;
-mod order;
+mod request;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,20 +13,20 @@ use leukos::{Model, Real};
 
 pub use self::destination::Destination;
 pub use self::engine::Mode;
-pub use self::order::Order;
+pub use self::request::Request;
 
 use self::checkpoint::{Checkpoint, Original, Tracks};
 use self::destination::Begun;
 use self::engine::Engine;
 use crate::data::{matrix_bytes, require_fit};
-use crate::experiment::Outlook;
 use crate::files::{Secured, write_atomically};
+use crate::outlook::Outlook;
 use crate::recording::{Misfits, Reader, Rows, SampleType, Writer, open};
 use crate::usage::Usage;
 
 /// How it ended.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Tally {
     /// Rows written, those of earlier calls included.
     pub rows: u64,
     /// Rows that could not be used.
@@ -41,47 +41,47 @@ pub struct Outcome {
 
 /// What other programs call the whitening matrix and its inverse.
 const MATRICES: [&str; 2] = ["whitening_mat.npy", "whitening_mat_inv.npy"];
-/// About so many numbers are read, whitened and written at a time.
+/// About how many numbers are read, whitened and written at a time.
 const BLOCK: usize = 1 << 15;
-/// How often the progress is looked at, and at most what share of the time that may take: the error of many channels
-/// takes a while to estimate.
+/// How often progress is shown; and at most one in this many parts of the time may be spent on it, because the error of
+/// many channels takes a while to estimate.
 const GLANCE: Duration = Duration::from_millis(300);
 const GLANCE_SHARE: u32 = 50;
 
-/// Does what the order says, until the end or until `stop` is set.
+/// Carries out the request, until the end or until `stop` is set.
 ///
 /// # Errors
-/// When the model or the recording will not do, the output cannot be written, or the order makes no
+/// When the model or the recording cannot be used, the output cannot be written, or the request makes no
 /// sense ([`crate::usage::Usage`]).
-pub fn whiten(order: &Order, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Outcome> {
-    order.require_sense()?;
-    let secured = order.paths().lock()?;
-    let reader = open(&order.input, &order.options)?;
-    // Numbers of 16 bits and singles are exact in single precision, which is twice as fast. What is to be undone needs
-    // one precision both ways, whatever the types of the two files.
+pub fn whiten(request: &Request, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Tally> {
+    request.require_sense()?;
+    let secured = request.paths().lock()?;
+    let reader = open(&request.input, &request.options)?;
+    // int16 and float32 are exact in single precision, which is twice as fast. A reversible run needs the same precision
+    // in both directions, whatever the types of the two files.
     match reader.layout().sample_type {
-        SampleType::Int16 | SampleType::Float32 if !order.reversible => {
-            Stream::<f32>::begin(order, reader, &secured, outlook)?.run(stop, outlook)
+        SampleType::Int16 | SampleType::Float32 if !request.reversible => {
+            Stream::<f32>::begin(request, reader, &secured, outlook)?.run(stop, outlook)
         }
-        _ => Stream::<f64>::begin(order, reader, &secured, outlook)?.run(stop, outlook),
+        _ => Stream::<f64>::begin(request, reader, &secured, outlook)?.run(stop, outlook),
     }
 }
 
-/// A recording on its way.
+/// A recording that is being whitened.
 struct Stream<'a, T: Real> {
-    order: &'a Order,
+    request: &'a Request,
     reader: Box<dyn Reader>,
     engine: Engine<T>,
     writer: Box<dyn Writer>,
     begun: Begun,
-    /// How many bytes of the output are written last.
+    /// The length of the output's header in bytes; it is written last.
     header: usize,
-    /// What checkpoints answer for, where there are any.
+    /// What checkpoints check the input and the output against, if there are checkpoints.
     saving: Option<(Original, Tracks)>,
-    /// What a number of the input is multiplied by: whole responses come back from their scale.
+    /// The factor for numbers of the input: it undoes the scale of int16 and int32 responses.
     unit: f64,
     label: Option<String>,
-    /// Whether numbers have yet to be looked at for being whole, because their file does not say so.
+    /// Whether the input must still be checked for whole numbers, because its format does not tell.
     suspects_whole: bool,
     /// What earlier calls met, and how many bad samples the model had met before.
     misfits: Misfits,
@@ -94,45 +94,45 @@ struct Stream<'a, T: Real> {
 
 impl<'a, T: Real> Stream<'a, T> {
     fn begin(
-        order: &'a Order,
+        request: &'a Request,
         mut reader: Box<dyn Reader>,
         secured: &Secured,
         outlook: &dyn Outlook,
     ) -> Result<Self> {
         let input_type = reader.layout().sample_type;
-        order.require_undoable(input_type)?;
-        let model_file = || format!("model {}", order.model.display());
+        request.require_undoable(input_type)?;
+        let model_file = || format!("model {}", request.model.display());
         let bytes =
-            std::fs::read(&order.model).context("the file cannot be read").with_context(model_file)?;
-        let mut saving = match Original::of(order, &bytes)? {
-            Some(original) => Some((original, Tracks::new(order)?)),
+            std::fs::read(&request.model).context("the file cannot be read").with_context(model_file)?;
+        let mut saving = match Original::of(request, &bytes)? {
+            Some(original) => Some((original, Tracks::new(request)?)),
             None => None,
         };
-        let saved = saving.as_ref().map_or(Ok(None), |(original, _)| order.saved::<T>(original))?;
+        let saved = saving.as_ref().map_or(Ok(None), |(original, _)| request.saved::<T>(original))?;
         let (saved, model) = match saved {
             Some((saved, model)) => (Some(saved), model),
             None => (None, Model::from_bytes(&bytes).with_context(model_file)?),
         };
-        order.remove_orphans(secured, saved.as_ref().map(|saved| saved.partial.as_str()));
+        request.remove_orphans(secured, saved.as_ref().map(|saved| saved.partial.as_str()));
         require_fit(&model, reader.layout())
-            .with_context(|| format!("{} and {}", order.model.display(), order.input))?;
-        let shape = order.shape(reader.as_ref(), model.channel_names.clone())?;
-        let mut engine = Engine::new(model, order, &shape)?;
+            .with_context(|| format!("{} and {}", request.model.display(), request.input))?;
+        let shape = request.shape(reader.as_ref(), model.channel_names.clone())?;
+        let mut engine = Engine::new(model, request, &shape)?;
         let (begun, writer) = match &saved {
-            None => order.output.begin(&shape)?,
+            None => request.output.begin(&shape)?,
             Some(saved) => {
-                saving.as_mut().map_or(Ok(()), |(_, tracks)| tracks.require_input(saved, order))?;
+                saving.as_mut().map_or(Ok(()), |(_, tracks)| tracks.require_input(saved, request))?;
                 reader.go_to(saved.input)?;
                 engine.hold(&saved.held)?;
-                outlook.say(&format!("going on after {} rows", saved.input.row));
-                order.output.go_on(&shape, &saved.earlier())?
+                outlook.say(&format!("continuing after {} rows", saved.input.row));
+                request.output.go_on(&shape, &saved.earlier())?
             }
         };
-        let unit = if order.mode.is_inverse() { 1.0 / order.scale(input_type) } else { 1.0 };
+        let unit = if request.mode.is_inverse() { 1.0 / request.scale(input_type) } else { 1.0 };
         let (misfits, bad, label) =
             saved.map_or_else(Default::default, |saved| (saved.misfits, saved.bad, saved.label));
         Ok(Self {
-            order,
+            request,
             reader,
             bad_before: engine.bad(),
             engine,
@@ -141,7 +141,7 @@ impl<'a, T: Real> Stream<'a, T> {
             header: shape.header(0).len(),
             saving,
             unit,
-            suspects_whole: order.suspects_whole()?,
+            suspects_whole: request.suspects_whole()?,
             label,
             misfits,
             bad,
@@ -151,13 +151,13 @@ impl<'a, T: Real> Stream<'a, T> {
         })
     }
 
-    fn run(mut self, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Outcome> {
+    fn run(mut self, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Tally> {
         let first = self.reader.place().row;
         outlook.begin(self.reader.layout().rows.map_or(0, |rows| rows - first));
-        let outcome = self.write_or_save(stop, outlook);
+        let tally = self.write_or_save(stop, outlook);
         outlook.end();
-        Ok(Outcome {
-            interrupted: outcome?,
+        Ok(Tally {
+            interrupted: tally?,
             rows: self.reader.place().row,
             bad: self.bad(),
             status: self.engine.status(),
@@ -187,7 +187,7 @@ impl<'a, T: Real> Stream<'a, T> {
                 return Ok(true);
             }
             let row = self.reader.place().row;
-            let until = self.order.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - row % every);
+            let until = self.request.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - row % every);
             self.reader.read(most.min(until) as usize, &mut self.rows)?;
             if self.rows.values.is_empty() {
                 return Ok(false);
@@ -198,7 +198,7 @@ impl<'a, T: Real> Stream<'a, T> {
             self.block(row)?;
             let done = self.reader.place().row;
             unseen += done - row;
-            if self.order.checkpoint.as_ref().is_some_and(|(_, every)| done.is_multiple_of(*every)) {
+            if self.request.checkpoint.as_ref().is_some_and(|(_, every)| done.is_multiple_of(*every)) {
                 self.save(false)?;
             }
             let now = Instant::now();
@@ -229,7 +229,7 @@ impl<'a, T: Real> Stream<'a, T> {
         }
         self.rows.values.clear();
         self.rows.values.extend(self.responses.iter().map(|r| r.to_f64()));
-        self.writer.write(&self.rows).with_context(|| self.order.output.to_string())
+        self.writer.write(&self.rows).with_context(|| self.request.output.to_string())
     }
 
     /// Where the rows end that have the same label as this one; a new label is a new context.
@@ -252,9 +252,9 @@ impl<'a, T: Real> Stream<'a, T> {
         let (row, channel) = (first + (index / layout.channels) as u64, index % layout.channels);
         let name = layout.names.as_ref().map_or(String::new(), |names| format!(" ({})", names[channel]));
         anyhow::anyhow!(
-            "{}: row {row}, channel {channel}{name}: expected a usable number, came {value} \
-             (--bad-samples mark, hold or zero goes on)",
-            self.order.input
+            "{}: row {row}, channel {channel}{name}: expected a usable number, got {value} \
+             (use --bad-samples mark, hold or zero to continue past it)",
+            self.request.input
         )
     }
 
@@ -271,21 +271,21 @@ impl<'a, T: Real> Stream<'a, T> {
         }
     }
 
-    /// Saves the state: first everything that was written is on the disk, then the checkpoint takes its place.
+    /// Saves the state: first the output is brought to the disk, then the checkpoint is written.
     fn save(&mut self, complete: bool) -> Result<()> {
-        let output = || self.order.output.to_string();
-        let (Some((path, _)), Some((original, tracks))) = (&self.order.checkpoint, &mut self.saving) else {
+        let output = || self.request.output.to_string();
+        let (Some((path, _)), Some((original, tracks))) = (&self.request.checkpoint, &mut self.saving) else {
             return Ok(());
         };
         let length = self.writer.flush().with_context(output)?;
         self.begun.keep().with_context(output)?;
-        // Nothing is left to save of an output that an earlier call had finished.
+        // If an earlier call had finished the output, there is nothing to save.
         let Some((partial, name)) = self.begun.partial() else { return Ok(()) };
         let input = self.reader.place();
         let checkpoint = Checkpoint {
             original: original.clone(),
             input,
-            read: tracks.read(input).with_context(|| self.order.input.to_string())?,
+            read: tracks.read(input).with_context(|| self.request.input.to_string())?,
             written: tracks.written(partial, self.header, length).with_context(output)?,
             partial: name,
             held: self.engine.held(),
@@ -298,7 +298,7 @@ impl<'a, T: Real> Stream<'a, T> {
     }
 
     fn export_matrices(&self) -> Result<()> {
-        let Some(folder) = &self.order.export_matrix else { return Ok(()) };
+        let Some(folder) = &self.request.export_matrix else { return Ok(()) };
         let (whitening, inverse) = self.engine.matrices().context("--export-matrix")?;
         let [whitening_file, inverse_file] = MATRICES.map(|name| folder.join(name));
         write_atomically(&whitening_file, &matrix_bytes(&whitening)?)?;
@@ -306,18 +306,18 @@ impl<'a, T: Real> Stream<'a, T> {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.writer.finish().with_context(|| self.order.output.to_string())?;
+        self.writer.finish().with_context(|| self.request.output.to_string())?;
         self.save(true)?;
-        self.begun.finish().with_context(|| self.order.output.to_string())
+        self.begun.finish().with_context(|| self.request.output.to_string())
     }
 }
 
-/// Refuses to undo an adapting run from whole numbers, of which a text does not say that they are.
+/// Refuses to undo an adapting run from whole numbers in a text file, where only the numbers show that they are whole.
 fn require_fractions(values: &[f64]) -> Result<()> {
     let whole = values.iter().all(|value| value.is_nan() || value.fract() == 0.0);
     let silent = values.iter().all(|value| value.is_nan() || *value == 0.0);
     if whole && !silent {
-        return Err(Usage(order::CANNOT_BE_UNDONE.into()).into());
+        return Err(Usage(request::CANNOT_BE_UNDONE.into()).into());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Turns numpy arrays into what the core takes, and back.
+//! Converts numpy arrays to the types of the core, and back.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -45,7 +45,7 @@ pub fn is_single(array: &Bound<'_, PyUntypedArray>) -> bool {
     array.dtype().is_equiv_to(&numpy::dtype::<f32>(array.py()))
 }
 
-/// Anything that numpy makes an array of real numbers of.
+/// Anything that numpy can convert to an array of real numbers.
 pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let array = match object.cast::<PyUntypedArray>() {
         Ok(array) => {
@@ -60,7 +60,7 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<
     Err(refuse(argument, "an array of real numbers", format!("one of {}", array.dtype())))
 }
 
-/// What is masked has been hidden on purpose, and lies in the array nevertheless.
+/// Masked numbers are hidden on purpose, but are still in the array; so masked arrays are refused.
 fn refuse_masked(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     static MASKED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if object.get_type().is(object.py().get_type::<PyUntypedArray>()) {
@@ -78,7 +78,7 @@ fn read<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
     let unreadable = |_| {
         let found =
             object.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
-        refuse(argument, "an array of real numbers", format!("{found} that is none"))
+        refuse(argument, "an array of real numbers", format!("{found} that numpy cannot convert to one"))
     };
     let array = ASARRAY.import(object.py(), "numpy", "asarray")?.call1((object,)).map_err(unreadable)?;
     Ok(array.cast_into::<PyUntypedArray>()?)
@@ -104,7 +104,7 @@ pub fn vector<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<
         return Err(refuse(argument, "an array of shape (K,)", format!("shape {}", shape(&array))));
     }
     let values = contiguous::<T>(&array)?;
-    // Only now, beside what numpy has converted.
+    // Checked only now, because numpy's converted copy takes memory too.
     require_memory(argument, array.len())?;
     let values = values.as_slice()?.to_vec();
     match values.iter().position(|x| !x.is_finite()) {
@@ -145,7 +145,7 @@ pub fn stack<T: Number>(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<V
         let found = format!("shape {}", shape(&array));
         return Err(refuse(argument, "an array of shape (contexts, N, N)", found));
     };
-    // An array of no numbers may say that it has any number of them.
+    // An empty array can claim any size in its other dimensions.
     if array.is_empty() {
         let found = format!("shape {}", shape(&array));
         return Err(refuse(argument, "at least one context of one channel", found));
@@ -179,7 +179,7 @@ pub fn indices(argument: &str, object: &Bound<'_, PyAny>, limit: usize) -> PyRes
 
 /// Rows of numbers that are looked at block by block: an array in C order and of the right precision is not copied,
 /// and any other is converted block by block.
-pub struct Rows<'py, T: Number> {
+pub struct NumpyRows<'py, T: Number> {
     argument: &'static str,
     array: Bound<'py, PyUntypedArray>,
     whole: Option<PyReadonlyArray<'py, T, IxDyn>>,
@@ -189,7 +189,7 @@ pub struct Rows<'py, T: Number> {
     pub width: usize,
 }
 
-impl<'py, T: Number> Rows<'py, T> {
+impl<'py, T: Number> NumpyRows<'py, T> {
     /// The rows of an array of shape (T, `width`).
     pub fn new(argument: &'static str, object: &Bound<'py, PyAny>, width: usize) -> PyResult<Self> {
         let array = array(argument, object)?;
@@ -257,7 +257,7 @@ impl<'py, T: Number> Rows<'py, T> {
     }
 }
 
-/// An array of zeros. numpy says so where there is no memory for it; its bindings would panic.
+/// An array of zeros. numpy raises an exception if there is no memory for it; its Rust bindings would panic.
 pub fn zeros<'py, T: Number, D: Dimension>(
     py: Python<'py>,
     argument: &str,
@@ -267,7 +267,8 @@ pub fn zeros<'py, T: Number, D: Dimension>(
     let bytes = shape.iter().try_fold(size_of::<T>(), |bytes, &length| bytes.checked_mul(length));
     if bytes.is_none_or(|bytes| bytes > isize::MAX.cast_unsigned()) {
         let shape = PyTuple::new(py, shape)?;
-        let problem = format!("{argument}: expected an array that can be had, got one of shape {shape}");
+        let problem =
+            format!("{argument}: expected an array that fits into memory, got one of shape {shape}");
         return Err(PyMemoryError::new_err(problem));
     }
     let arguments = (PyTuple::new(py, shape)?, numpy::dtype::<T>(py));

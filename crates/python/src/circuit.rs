@@ -5,9 +5,9 @@ use numpy::{PyArrayMethods, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, vector};
+use crate::arrays::{Number, NumpyRows, array, from_matrix, from_slice, is_single, matrix, vector};
 use crate::errors::exception;
-use crate::patience::in_stretches;
+use crate::interruption::in_stretches;
 use crate::words::SolverWords;
 
 /// A circuit of N primary neurons and K interneurons, M = leak I + W diag(g) W' (Eq. 2).
@@ -212,7 +212,7 @@ fn respond<'py, T: Number>(
     stimuli: &Bound<'py, PyAny>,
     solver: &SolverWords<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (rows, solver) = (Rows::<T>::or_one("S", stimuli, circuit.neurons())?, solver.solver()?);
+    let (rows, solver) = (NumpyRows::<T>::or_one("S", stimuli, circuit.neurons())?, solver.solver()?);
     let room = rows.room()?;
     let mut responses = room.try_readwrite()?;
     let (responses, n) = (responses.as_slice_mut()?, rows.width);

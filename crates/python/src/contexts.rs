@@ -1,4 +1,4 @@
-//! Binds the contexts and stimuli of the paper's experiments; `leukos.datasets` is their face.
+//! Binds the contexts and stimuli of the paper's experiments for `leukos.datasets`.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Number, from_matrix, from_stack, indices, matrix, stack, zeros};
 use crate::errors::exception;
-use crate::patience::{aside, in_pieces};
+use crate::interruption::{aside, in_pieces};
 use crate::words::{whole, word};
 
 /// The law of the axes: a word, or the axes themselves.
@@ -99,13 +99,13 @@ pub fn field_covariances(
     from_stack(py, drawn.contexts.covariances())
 }
 
-/// What is drawn on a thread of its own until it is told to stop, which nobody waits for.
+/// Draws on a thread of its own. After Ctrl-C the thread is told to stop, and the caller does not wait for it.
 fn drawn<R: Send + 'static>(
     py: Python<'_>,
     draw: impl FnOnce(&AtomicBool) -> leukos::Result<Option<R>> + Send + 'static,
 ) -> PyResult<R> {
     let drawn = aside(py, draw)?.map_err(|error| exception(py, error))?;
-    drawn.ok_or_else(|| PyRuntimeError::new_err("contexts: expected to be drawn, got stopped"))
+    drawn.ok_or_else(|| PyRuntimeError::new_err("contexts: the drawing was stopped"))
 }
 
 /// Whether to go on.

@@ -46,7 +46,7 @@ fn diverged<T: Number>(py: Python<'_>, text: String, diverged: &Diverged) -> PyR
     Ok(exception)
 }
 
-/// The core calls arguments by words, and some functions here by the symbols of the paper.
+/// The core names arguments by words; some functions here use the symbols of the paper.
 pub fn with_symbols(py: Python<'_>, symbols: &[(&str, &'static str)]) -> impl Fn(Error) -> PyErr {
     move |error| {
         let text = error.to_string();
@@ -61,18 +61,18 @@ pub fn with_symbols(py: Python<'_>, symbols: &[(&str, &'static str)]) -> impl Fn
     }
 }
 
-/// Checks that so many numbers can be had, before Rust asks for them: it would end the process.
+/// Checks that there is memory for this many numbers before Rust allocates them: a failure there would end the process.
 pub fn require_memory(argument: &str, numbers: usize) -> PyResult<()> {
     let room = leukos::size::require_memory(argument.to_owned(), numbers);
     room.map_err(|error| PyMemoryError::new_err(error.to_string()))
 }
 
-/// Something to be written to, which nobody else is looking at.
+/// Exclusive access to an object that will be changed.
 pub fn alone<'py, T: PyClass<Frozen = False>>(object: &Bound<'py, T>) -> PyResult<PyRefMut<'py, T>> {
     object.try_borrow_mut().map_err(|_| {
         let name =
             object.as_any().get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
-        let problem = "expected one thread at a time, got a call while another thread is still inside";
+        let problem = "expected one thread at a time, got a call while another thread is still using it";
         PyRuntimeError::new_err(format!("{name}: {problem}"))
     })
 }

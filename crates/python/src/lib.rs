@@ -1,7 +1,7 @@
 //! Binds the core to Python: numpy arrays in, the same objects in the middle, numpy arrays out.
 //!
 //! Files and names are those of the core. What is here checks and converts arguments, lets other Python threads run
-//! meanwhile, listens for Ctrl-C, and turns errors into exceptions; all mathematics is in the core.
+//! meanwhile, checks for Ctrl-C, and turns errors into exceptions; all mathematics is in the core.
 
 // Python hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
@@ -11,10 +11,10 @@ mod circuit;
 mod contexts;
 mod errors;
 mod fitting;
+mod interruption;
 mod moments;
 mod offline;
 mod online;
-mod patience;
 mod theory;
 mod trace;
 mod whitener;

@@ -6,12 +6,14 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, matrix, refuse, room, vector};
+use crate::arrays::{
+    Number, NumpyRows, array, from_matrix, from_slice, is_single, matrix, refuse, room, vector,
+};
 use crate::errors::{alone, exception};
-use crate::patience::{MOST_NUMBERS, in_stretches};
+use crate::interruption::{MOST_NUMBERS, in_stretches};
 use crate::words::whole;
 
-/// Count, mean and co-moments of samples, which can be summed up apart and merged.
+/// Count, mean and co-moments of samples, which can be summed up separately and merged.
 ///
 /// Parameters
 /// ----------
@@ -39,10 +41,10 @@ impl Moments {
         if is_single(&array("X", X)?) { own.take_in::<f32>(X) } else { own.take_in::<f64>(X) }
     }
 
-    /// Takes in what another has summed up.
+    /// Adds the samples that another has summed up.
     fn merge(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
         if slf.is(other) {
-            let found = "themselves, whose samples would count twice (a copy.copy can be merged)";
+            let found = "the same object, whose samples would count twice (a copy.copy can be merged)";
             return Err(refuse("other", "other Moments than these", found));
         }
         let (mut own, other) = (alone(slf)?, other.try_borrow()?);
@@ -116,7 +118,7 @@ impl Moments {
 
 impl Moments {
     fn take_in<T: Number>(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, rows) = (rows.py(), Rows::<T>::new("X", rows, self.0.channels())?);
+        let (py, rows) = (rows.py(), NumpyRows::<T>::new("X", rows, self.0.channels())?);
         require_moments(self.0.channels(), 1).map_err(|error| exception(py, error))?;
         // A copy, so that an interrupted call has done nothing.
         let mut sum =
@@ -231,7 +233,7 @@ impl ContextMoments {
     }
 
     fn take_in<T: Number>(&mut self, context: &str, rows: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, rows) = (rows.py(), Rows::<T>::new("X", rows, self.channels)?);
+        let (py, rows) = (rows.py(), NumpyRows::<T>::new("X", rows, self.channels)?);
         let mut usable = room("X", rows.count.min(MOST_NUMBERS / rows.width.max(1) + 1), rows.width)?;
         in_stretches(py, &rows, |_, rows| {
             usable.clear();

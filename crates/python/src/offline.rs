@@ -8,15 +8,15 @@ use pyo3::prelude::*;
 use crate::arrays::{Number, indices, room, shaped, stack};
 use crate::circuit::{Circuit, with_circuit};
 use crate::errors::{exception, exception_in};
-use crate::patience::Listener;
+use crate::interruption::Listener;
 use crate::words::{RuleWords, offline_gains, whole};
 
-/// What came out of `run_offline`.
+/// The result of `run_offline`.
 ///
 /// Attributes
 /// ----------
 /// errors : array of shape (presentations, steps), or None
-///     The whitening error (operator norm) before each step; None where it was not to be measured.
+///     The whitening error (operator norm) before each step; None if it was not measured.
 /// circuit : Circuit
 ///     The circuit at the end.
 #[pyclass(frozen, module = "leukos")]
@@ -133,7 +133,7 @@ fn advance<T: Number>(
     Ok(OfflineRun { errors, circuit, presentations })
 }
 
-/// Measures each step if asked to, and listens for Ctrl-C.
+/// Measures each step if asked to, and checks for Ctrl-C.
 struct Watcher {
     meter: Option<WhiteningMeter>,
     errors: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Binds runs on streams of stimuli: Algorithms 1 and 3, and what lies between.
+//! Binds runs on streams of stimuli: Algorithms 1 and 3 and their variants.
 
 use std::ops::ControlFlow;
 
@@ -7,25 +7,25 @@ use numpy::PyArrayMethods;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Number, Rows, indices, refuse, room, shaped, stack};
+use crate::arrays::{Number, NumpyRows, indices, refuse, room, shaped, stack};
 use crate::circuit::{Circuit, with_circuit};
 use crate::errors::{exception, exception_in};
-use crate::patience::in_stretches;
+use crate::interruption::in_stretches;
 use crate::trace::Trace;
 use crate::words::{RuleWords, SolverWords, whole};
 
-/// What came out of `run_online` or `run_biological`.
+/// The result of `run_online` or `run_biological`.
 ///
 /// Attributes
 /// ----------
 /// responses : array of shape (T, N)
-///     What the circuit said to each stimulus, before it learned from it.
+///     The response to each stimulus, before the circuit learned from it.
 /// circuit : Circuit
 ///     The circuit at the end.
 /// errors : array of shape (ceil(T / every),), or None
 ///     The whitening error (operator norm) before the steps 0, every, 2 every, ...; None without covariances.
 /// trace : dict
-///     For each name in `record` an array whose first axis runs over the same steps.
+///     For each name in `record` an array whose first axis has the same steps.
 #[pyclass(frozen, get_all, module = "leukos")]
 pub struct OnlineRun {
     responses: Py<PyAny>,
@@ -56,7 +56,7 @@ impl OnlineRun {
     }
 }
 
-/// What to look at on the way.
+/// What to measure and keep during the run.
 struct Watched<'a, 'py> {
     covariances: Option<&'a Bound<'py, PyAny>>,
     presented: Option<&'a Bound<'py, PyAny>>,
@@ -173,7 +173,7 @@ pub fn run_biological(
 }
 
 /// The model of Algorithm 3 with these rates.
-fn biological<T: Number>(rules: Rules<T>) -> models::Model<T> {
+fn biological<T: Number>(rules: Rules<T>) -> models::Algorithm<T> {
     let mut model = models::biological(T::ONE, T::ONE, T::ONE);
     model.rules = rules;
     model
@@ -185,7 +185,7 @@ fn advance<T: Number>(
     watched: &Watched<'_, '_>,
 ) -> PyResult<OnlineRun> {
     let py = stimuli.py();
-    let rows = Rows::<T>::new("S", stimuli, run.circuit().neurons())?;
+    let rows = NumpyRows::<T>::new("S", stimuli, run.circuit().neurons())?;
     let mut watcher = Watcher::new(run.circuit(), rows.count, watched)?;
     let room = rows.room()?;
     let mut responses = room.try_readwrite()?;

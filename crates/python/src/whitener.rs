@@ -10,11 +10,11 @@ use numpy::PyArrayMethods;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arrays::{Number, Rows, array, from_matrix, from_slice, is_single, refuse};
+use crate::arrays::{Number, NumpyRows, array, from_matrix, from_slice, is_single, refuse};
 use crate::errors::{alone, exception, require_memory};
 use crate::fitting::{Fitting, settings};
+use crate::interruption::{aside, in_stretches};
 use crate::moments::ContextMoments;
-use crate::patience::{aside, in_stretches};
 
 /// A fitted whitener, in the precision of the rows that it saw last: the engine of `AdaptiveWhitener`.
 #[pyclass(module = "leukos._leukos")]
@@ -88,19 +88,19 @@ impl Whitener {
         alone(slf)?.run(X, Way::Adapt)
     }
 
-    /// Turns the responses of an adapting run back into its stimuli, by adapting along.
+    /// Turns the responses of an adapting run back into its stimuli, by adapting in the same way.
     #[allow(non_snake_case)]
     fn adapt_inverse<'py>(slf: &Bound<'py, Self>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         alone(slf)?.run(X, Way::AdaptInverse)
     }
 
-    /// Whitens rows with everything as it stands.
+    /// Whitens rows without adapting.
     #[allow(non_snake_case)]
     fn transform<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.map(X, Way::Adapt)
     }
 
-    /// Turns responses back into stimuli with everything as it stands.
+    /// Turns responses back into stimuli without adapting.
     #[allow(non_snake_case)]
     fn inverse_transform<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.map(X, Way::AdaptInverse)
@@ -182,7 +182,7 @@ impl Whitener {
         from_matrix(py, &matrix.map_err(|error| exception(py, error))?)
     }
 
-    /// How it is doing, in words; of a copy, so that others can look at it meanwhile.
+    /// Its status in words, computed from a copy, so that other threads can use it meanwhile.
     fn status(&self, py: Python<'_>) -> PyResult<String> {
         let mut copy = self.__copy__(py)?;
         Ok(with_model!(&mut copy.0, model => model.whitener.status()))
@@ -264,7 +264,7 @@ fn run<'py, T: Number>(
     rows: &Bound<'py, PyAny>,
     way: Way,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let rows = Rows::<T>::new("X", rows, whitener.channels())?;
+    let rows = NumpyRows::<T>::new("X", rows, whitener.channels())?;
     through(&rows, |from, to| match way {
         Way::Adapt => whitener.whiten(from, to),
         Way::AdaptInverse => whitener.unwhiten(from, to),
@@ -281,12 +281,12 @@ fn map<'py, T: Number>(
         Way::AdaptInverse => whitener.frozen_inverse(),
     };
     let mut frozen: FrozenWhitener<T> = frozen.map_err(|error| exception(rows.py(), error))?;
-    through(&Rows::<T>::new("X", rows, whitener.channels())?, |from, to| frozen.map(from, to))
+    through(&NumpyRows::<T>::new("X", rows, whitener.channels())?, |from, to| frozen.map(from, to))
 }
 
 /// Maps rows into as many rows.
 fn through<'py, T: Number>(
-    rows: &Rows<'py, T>,
+    rows: &NumpyRows<'py, T>,
     mut map: impl FnMut(&[T], &mut [T]) -> leukos::Result<()> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let room = rows.room()?;

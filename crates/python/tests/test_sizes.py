@@ -28,7 +28,7 @@ CALLS = {
     ),
     "contexts": (lambda: datasets.synthetic_contexts(2**62), MemoryError, "neurons: expected .* MB of memory that are free"),
     "fields": (lambda: datasets.field_contexts(2**62), MemoryError, "neurons: expected .* MB of memory that are free"),
-    "stimuli": (lambda: datasets.draw([np.eye(2)], samples=2**62), MemoryError, "samples: expected an array that can be had"),
+    "stimuli": (lambda: datasets.draw([np.eye(2)], samples=2**62), MemoryError, "samples: expected an array that fits into memory"),
     "channels": (
         lambda: AdaptiveWhitener().fit(np.ones((3, 40_000))),
         ValueError,

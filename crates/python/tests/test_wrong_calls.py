@@ -1,4 +1,4 @@
-"""Refuses wrong calls by the right exception, which names the argument, what was expected and what came."""
+"""Refuses wrong calls by the right exception, which names the argument, what was expected and what it got instead."""
 
 import numpy as np
 import pandas as pd
@@ -59,7 +59,7 @@ CALLS = {
     "durations": (lambda: fit(DAYS - DAYS[0]), ValueError, r"X: expected an array of real .*timedelta64\[D\]"),
     "a frame of days": (lambda: fit(pd.DataFrame(DAYS)), ValueError, "X: expected an array of real .*datetime64"),
     "durations as stimuli": (lambda: OK.respond(DAYS - DAYS[0]), ValueError, "S: expected an array of real numbers"),
-    "merged with themselves": (self_merged, ValueError, "other: expected other Moments than these, got themselves"),
+    "merged with themselves": (self_merged, ValueError, "other: expected other Moments than these, got the same object"),
     # Circuits.
     "gains of wrong length": (
         lambda: Circuit(W, [1.0]),
@@ -85,7 +85,7 @@ CALLS = {
     "synapses that are ragged": (
         lambda: Circuit([[1.0], [1.0, 2.0]], g),
         ValueError,
-        "synapses: expected an array of real numbers, got list that is none",
+        "synapses: expected an array of real numbers, got list that numpy cannot convert to one",
     ),
     "complex synapses": (
         lambda: Circuit(W * 1j, g),

@@ -1,4 +1,4 @@
-//! Mistreats a whitener in every way that recordings are known to, and says whether it stood it.
+//! Feeds a whitener every kind of bad input that recordings are known to have, and measures whether it recovers.
 
 use std::ops::ControlFlow;
 

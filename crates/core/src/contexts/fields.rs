@@ -118,12 +118,12 @@ impl Fields {
     /// When a parameter is out of range, or a hundred fields for each context wanted were not enough.
     pub fn draw(&self, rng: &mut (impl Rng + ?Sized)) -> Result<FieldContexts> {
         let drawn = self.draw_watched(rng, || ControlFlow::Continue(()))?;
-        // Nobody has stopped it.
+        // It cannot have been stopped.
         drawn
             .ok_or_else(|| Error::Incompatible { argument: "contexts".into(), reason: "they were not drawn" })
     }
 
-    /// The same while `watch`, which is asked before each field, does not say to break off; `None` if it did.
+    /// The same, but `watch` is called before each field and can stop the drawing; then the result is `None`.
     ///
     /// # Errors
     /// As for [`Self::draw`].

@@ -1,4 +1,4 @@
-//! Makes random generators: one stream for each seed and index, whoever draws from it and when.
+//! Makes random generators: one stream for each seed and index, independent of all others.
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;

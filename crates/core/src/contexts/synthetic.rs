@@ -37,7 +37,7 @@ pub struct Synthetic {
     pub sparsity: f64,
     /// The range a λ is uniform on when it is not zero.
     pub strengths: [f64; 2],
-    /// What becomes of contexts in which every λ is zero.
+    /// What to do with contexts in which every λ is zero.
     pub blank: Blank,
     /// The leak α the contexts are built with, above 0.
     pub leak: f64,
@@ -48,7 +48,7 @@ pub struct Synthetic {
 pub enum Axes {
     /// Columns uniform on the unit sphere (the circle for N = 2).
     Sphere,
-    /// The same, drawn anew until the acute angle between any two columns lies in this range, in degrees.
+    /// The same, drawn again until the acute angle between any two columns lies in this range, in degrees.
     Angles {
         /// The smallest angle.
         least: f64,
@@ -63,7 +63,7 @@ pub enum Axes {
     Given(Matrix),
 }
 
-/// What becomes of a context in which every λ is zero, so that M = αI.
+/// What to do with a context in which every λ is zero, so that M = αI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blank {
     /// It is kept, as the paper's text has it.
@@ -111,12 +111,12 @@ impl Synthetic {
     /// When a parameter is out of range, or no axes or no strengths can be found that satisfy its conditions.
     pub fn draw(&self, rng: &mut (impl Rng + ?Sized)) -> Result<SyntheticContexts> {
         let drawn = self.draw_watched(rng, || ControlFlow::Continue(()))?;
-        // Nobody has stopped it.
+        // It cannot have been stopped.
         drawn
             .ok_or_else(|| Error::Incompatible { argument: "contexts".into(), reason: "they were not drawn" })
     }
 
-    /// The same while `watch`, which is asked all the time, does not say to break off; `None` if it did.
+    /// The same, but `watch` is called again and again and can stop the drawing; then the result is `None`.
     ///
     /// # Errors
     /// As for [`Self::draw`].

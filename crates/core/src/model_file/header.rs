@@ -13,9 +13,9 @@ use crate::whitener::WhitenerSettings;
 
 /// The only key in the metadata of the file.
 pub(super) const KEY: &str = "leukos";
-/// What sort of file it is.
+/// The kind of file.
 pub(super) const FORMAT: &str = "whitener";
-/// Goes up with every change after which an earlier program could not read what this one writes. Version 1 is version
+/// Increases with every change that makes new files unreadable for older programs. Version 1 is version
 /// 2 without a checksum.
 pub(super) const VERSION: u64 = 2;
 const OLDEST: u64 = 1;
@@ -69,7 +69,7 @@ pub(super) struct Header {
 /// From this version on files have a checksum.
 const SEALED: u64 = 2;
 
-/// What the header of any version begins to say.
+/// The fields that the header of every version has.
 #[derive(Deserialize)]
 struct Kind {
     format: String,
@@ -101,7 +101,7 @@ fn unreadable(error: &serde_json::Error) -> Error {
     damaged(format!("metadata {KEY:?}: {error}"))
 }
 
-/// No count goes further: one more could run over, and could not be told apart in a double.
+/// The largest count: more could overflow, and a double could not hold it exactly.
 const MOST: u64 = 1 << 53;
 
 fn require_countable(name: &str, value: &Value) -> Result<()> {
@@ -115,7 +115,7 @@ fn require_countable(name: &str, value: &Value) -> Result<()> {
     }
 }
 
-/// The same with counts that have come to the end, so that what is written can be read.
+/// The same with counts limited to that, so that every file that is written can be read.
 pub(super) fn countable(value: Value) -> Value {
     match value {
         Value::Number(number) if number.as_u64().is_some_and(|count| count > MOST) => MOST.into(),

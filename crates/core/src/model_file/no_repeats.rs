@@ -1,4 +1,4 @@
-//! Refuses JSON in which a key stands twice, because readers differ in which of the two they believe.
+//! Refuses JSON in which a key occurs twice, because readers differ in which of the two they use.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Reads the state of a whitener from bytes that anybody may have written.
+//! Reads the state of a whitener from bytes that cannot be trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::archive::{Archive, damaged};
 use crate::error::Result;
 use crate::real::Real;
 
-/// Gives out what is in a file, and knows what nobody has asked for.
+/// Hands out the parts of a file, and remembers which have not been asked for.
 pub(super) struct Reader<'a> {
     /// What all names begin with.
     pub prefix: String,
@@ -47,8 +47,8 @@ impl<'a> Reader<'a> {
         Ok((Self { prefix: String::new(), tensors, state, unread }, header))
     }
 
-    /// The number of channels N and of interneurons K, once all arrays are known to be there that room of the size
-    /// N², NK or K will be made for.
+    /// The number of channels N and of interneurons K, after a check that the file holds all arrays for which memory of
+    /// size N², NK or K will be allocated.
     pub fn size(&self) -> Result<(usize, usize)> {
         let length = |name: &str| match self.tensor(name)?.shape() {
             [length] => Ok(*length),
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         Ok((n, k))
     }
 
-    /// Complains of anything that has not been asked for.
+    /// Fails if the file has parts that were not asked for.
     pub fn require_all_read(&self) -> Result<()> {
         match self.unread.first().or(self.state.keys().next()) {
             None => Ok(()),

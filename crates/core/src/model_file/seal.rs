@@ -1,4 +1,4 @@
-//! Seals a model file with a checksum of all its bytes, so that a changed one does not go unnoticed.
+//! Protects a model file with a checksum of all its bytes, so that any change is detected.
 //!
 //! The checksum is XXH3 with 128 bits, in hexadecimal digits, of the file with zeros in place of these digits.
 
@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::archive::damaged;
 use crate::error::Result;
 
-/// Stands where the checksum will.
+/// The placeholder for the checksum.
 pub(super) const BLANK: &str = "00000000000000000000000000000000";
 /// What the digits follow: a key of the JSON text that is a text within the JSON text of the header.
 const KEY: &[u8] = br#"\"checksum\":\""#;

@@ -15,7 +15,7 @@ use crate::archive::{Archive, damaged};
 use crate::error::Result;
 use crate::real::Real;
 
-/// Gathers what it is shown.
+/// Collects the parts that it visits.
 #[derive(Default)]
 pub(super) struct Writer {
     /// What all names begin with.
@@ -55,7 +55,7 @@ impl View for &Tensor {
 }
 
 impl Writer {
-    /// The bytes of the file. Maps are sorted and there is one entry of metadata, so nothing is left to chance.
+    /// The bytes of the file. Maps are sorted and there is one entry of metadata, so equal states give equal bytes.
     pub fn finish<T: Real>(self, model: &Model<T>) -> Result<Vec<u8>> {
         let header = Header {
             format: FORMAT.into(),

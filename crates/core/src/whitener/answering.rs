@@ -1,4 +1,4 @@
-//! Answers rows of input: screens them, conditions them, responds, and writes what is to be put out.
+//! Answers rows of input: screens them, conditions them, responds, and writes the output.
 
 use super::block::Block;
 use super::channels::{Limits, Row};
@@ -69,7 +69,7 @@ impl<T: Real> Whitener<T> {
         let x = &mut self.block.x[place * n..(place + 1) * n];
         self.calibration.condition(s, &self.channels, x);
         if gathers {
-            // The row was screened with the scale before it, and may lie out of reach of the one that it led to.
+            // The row was screened with the scale before it, and may be too large for the new scale.
             let most = T::from_f64(reach::<T>());
             x.iter_mut().for_each(|x| *x = x.max(-most).min(most));
         }
@@ -125,7 +125,7 @@ impl<T: Real> Whitener<T> {
     }
 }
 
-/// How many scales from the mean a value may lie: beyond that, responses could run over.
+/// How many scales from the mean a value may lie: beyond that, responses could overflow.
 pub(super) fn reach<T: Real>() -> f64 {
     T::MAX.to_f64().cbrt()
 }

@@ -1,4 +1,4 @@
-//! Gathers what the rows of one block have to teach.
+//! Collects the sums over the rows of one block that learning needs.
 
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require, require_all};
@@ -38,7 +38,7 @@ pub(super) struct Block<T> {
 /// A response counts for the synapses as if |r|² were at most this many times N.
 const LARGEST_POWER: f64 = 3.0;
 
-/// Room is made for so many rows; calls with more of them make more, once.
+/// The number of rows that memory is allocated for; a call with more rows allocates more, once.
 pub(super) const ROOM: usize = 64;
 
 impl<T: Real> Block<T> {
@@ -114,7 +114,7 @@ impl<T: Real> Block<T> {
         self.forget();
     }
 
-    /// Forgets what the rows of this block had to teach.
+    /// Discards the sums over the rows of this block.
     pub fn forget(&mut self) {
         self.count = 0;
         self.weight = 0.0;

@@ -1,8 +1,8 @@
-//! Notices that the context has changed, from the interneurons alone.
+//! Detects a change of context from the interneurons alone.
 //!
-//! Where the gains have come to rest, E\[zᵢ²\] = 1 for every interneuron, however well W suits the context. So a short
-//! average of zᵢ² that leaves 1 more than it usually does tells of a new context. What is usual is measured: in
-//! autocorrelated or heavy-tailed input short averages scatter more.
+//! Once the gains have settled, E\[zᵢ²\] = 1 for every interneuron, however well W suits the context. So a short average
+//! of zᵢ² that is further from 1 than usual indicates a new context. The usual distance is measured, because short
+//! averages scatter more in autocorrelated or heavy-tailed input.
 
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require, require_all};
@@ -19,9 +19,9 @@ pub(super) struct Change {
     pub usual: f64,
     /// Samples since the last change.
     pub seen: u64,
-    /// Samples that what is usual stands on.
+    /// The number of samples behind the usual distance.
     pub known: u64,
-    /// For how many samples what is usual is remembered.
+    /// The number of samples that the usual distance remembers.
     memory: f64,
 }
 
@@ -32,7 +32,7 @@ const SETTLING: u64 = 200;
 /// A distance counts as a change if chance would exceed it with a probability below e^−12. The bound is that of
 /// Laurent and Massart (2000) for a mean of K squares of standard normal numbers: 1 + 2√(x/K) + 2x/K.
 const IMPROBABLE: f64 = 12.0;
-/// For what is usual, a distance counts as so many times as large as usual at most.
+/// In the usual distance a single distance counts as at most this many times the usual one.
 const LARGEST_UNUSUAL: f64 = 4.0;
 /// A single square counts as this at most.
 const LARGEST_SQUARE: f64 = 25.0;
@@ -72,12 +72,12 @@ impl Change {
         }
         self.known += 1;
         let share = (1.0 / self.memory).max(1.0 / (self.known + SETTLING) as f64);
-        // A change that comes about slowly must not pass for what is usual before it is noticed.
+        // A slow change must not become usual before it is detected.
         self.usual += share * (distance.min(LARGEST_UNUSUAL * self.usual) - self.usual);
         false
     }
 
-    /// Begins to watch anew.
+    /// Starts again.
     pub fn restart(&mut self) {
         self.averages.fill(1.0);
         self.seen = 0;

@@ -1,4 +1,4 @@
-//! Watches each channel, and leaves out those that carry nothing until they carry something again.
+//! Watches each channel, and leaves out those without a signal until they have one again.
 
 use super::answering::reach;
 use super::conditioning::Calibration;
@@ -53,7 +53,7 @@ impl Channel {
         *self = Self { exclusion: None, run: 0, variance: 0.0, ..*self };
     }
 
-    /// Whether a channel that was left out has something to say.
+    /// Whether a channel that was left out has a signal again.
     fn shows_life(&self, value: f64, index: usize, limits: &Limits<'_>) -> bool {
         let moves = |tolerance: f64| !((value - self.reference).abs() <= REVIVAL * tolerance);
         match self.exclusion {
@@ -64,7 +64,7 @@ impl Channel {
     }
 }
 
-/// What a value must be like to be used.
+/// The limits within which a value can be used.
 pub(super) struct Limits<'a> {
     /// Values this large are saturated.
     pub saturation: f64,
@@ -104,7 +104,7 @@ pub(super) enum Row {
     },
 }
 
-/// Beyond this the squares of values could run over.
+/// Beyond this the squares of values could overflow.
 pub(super) const LARGEST: f64 = 1e150;
 /// The input is silent when nothing at all has changed for so many rows.
 const SILENT_AFTER: u64 = 10;

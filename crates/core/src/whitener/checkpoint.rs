@@ -1,4 +1,4 @@
-//! Visits the whole state of a whitener, so that one that has been put away goes on as if it had not.
+//! Visits the whole state of a whitener, so that one that was saved and loaded continues exactly where it was.
 
 use super::conditioning::{Rows, scale_is_sound};
 use super::guarded_circuit::GuardedCircuit;

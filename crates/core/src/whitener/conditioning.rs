@@ -39,7 +39,7 @@ impl Calibration {
     }
 }
 
-/// Some rows of input, kept to take a mean and a scale from them that a few outliers cannot spoil.
+/// Some rows of input, kept for estimates of mean and scale that a few outliers cannot spoil.
 #[derive(Clone)]
 pub(super) struct Rows {
     channels: usize,
@@ -50,7 +50,7 @@ pub(super) struct Rows {
     scratch: Vec<f64>,
 }
 
-/// Room is made for so many rows at once; where more are wanted it grows with them.
+/// The number of rows that memory is allocated for at first; it grows if more are needed.
 const ROOM: usize = 256;
 
 impl Rows {
@@ -98,7 +98,7 @@ impl Rows {
         })
     }
 
-    /// The last row that came in, unless the ring has gone round.
+    /// The row that was added last, unless the ring buffer is full.
     pub fn last(&self) -> Option<&[f64]> {
         self.values.rchunks_exact(self.channels).next()
     }

@@ -1,4 +1,4 @@
-//! Uses whiteners as they stand, in either direction: a fixed affine map of rows.
+//! Uses whiteners without adapting, in either direction: a fixed affine map of rows.
 
 use super::answering::fill_bad;
 use super::groups::Scratch;
@@ -9,8 +9,8 @@ use crate::kernels::inner;
 use crate::matrix::Matrix;
 use crate::real::Real;
 
-/// Whiteners that have stopped learning, and will: no row changes them, except that one may be held in place of the
-/// next bad one. It costs one matrix to make, and then a product of each row with it.
+/// Whiteners that do not learn: no row changes them, except that the last good row of output is kept for
+/// [`BadSamples::Hold`]. Creating one costs one matrix, and then each row costs one product with it.
 ///
 /// ```
 /// use leukos::{GroupedWhitener, Matrix, Whitener, WhitenerSettings};
@@ -53,7 +53,7 @@ impl<T: Real> FrozenWhitener<T> {
         row
     }
 
-    /// Goes on as if this had been the last good row of output.
+    /// Sets the last good row of output.
     ///
     /// # Errors
     /// When it does not have a number for each channel.
@@ -81,7 +81,7 @@ impl<T: Real> FrozenWhitener<T> {
 }
 
 impl<T: Real> GroupedWhitener<T> {
-    /// Whitens with everything as it stands now.
+    /// A frozen copy that whitens with the present mean, gains and synapses.
     ///
     /// # Errors
     /// When a whitener has no scale yet.
@@ -99,7 +99,7 @@ impl<T: Real> GroupedWhitener<T> {
 }
 
 impl<T: Real> Whitener<T> {
-    /// Whitens rows with everything as it stands: no row changes anything, and none is counted.
+    /// Whitens rows without adapting: no row changes anything, and none is counted.
     ///
     /// # Errors
     /// As for [`Self::whiten`], and when the whitener has no scale yet.

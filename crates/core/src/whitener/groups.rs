@@ -1,4 +1,4 @@
-//! Whitens groups of channels apart from one another: a composition of whiteners.
+//! Whitens groups of channels separately: a composition of whiteners.
 
 use super::{BadSamples, Whitener};
 use crate::circuit::require_rows;
@@ -135,7 +135,7 @@ impl<T: Real> GroupedWhitener<T> {
         self.whiteners_mut().for_each(Whitener::begin_context);
     }
 
-    /// How strongly all of them whiten from now on; see [`Whitener::set_strength`].
+    /// Sets how strongly all of them whiten from now on; see [`Whitener::set_strength`].
     ///
     /// # Errors
     /// As for [`Whitener::set_strength`].
@@ -143,7 +143,7 @@ impl<T: Real> GroupedWhitener<T> {
         self.whiteners_mut().try_for_each(|whitener| whitener.set_strength(strength))
     }
 
-    /// What becomes of samples that cannot be used, from now on.
+    /// Sets what to do with samples that cannot be used, from now on.
     pub fn set_bad_samples(&mut self, bad_samples: BadSamples) {
         self.whiteners_mut().for_each(|whitener| whitener.set_bad_samples(bad_samples));
     }

@@ -62,7 +62,7 @@ pub(super) struct SynapseDrive<'a, T> {
 pub(super) enum Guard {
     /// Nothing.
     Passed,
-    /// It left the synapses where they were, or computed Aᵢ anew.
+    /// It left the synapses where they were, or computed Aᵢ again.
     Corrected,
     /// It shortened the step.
     Shortened,
@@ -103,7 +103,7 @@ impl<T: Real> GuardedCircuit<T> {
         Ok(guarded)
     }
 
-    /// Gives up the short cut for orthonormal synapses, which learning would break.
+    /// Switches from the faster form for orthonormal synapses, which learning would break, to the general one.
     pub fn generalise(&mut self) {
         if let Form::Orthonormal(_) = self.form {
             self.form = Form::General(Box::new(General::new(&self.circuit)));

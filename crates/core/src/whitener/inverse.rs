@@ -73,8 +73,8 @@ impl<T: Real> Whitener<T> {
         Err(Error::Incompatible { argument: "whitener".into(), reason })
     }
 
-    /// Turns the responses of an adapting run back into its stimuli, by adapting along: the whitener must stand as
-    /// it did when the run began. Rows of NaN, which mark bad samples, stay so.
+    /// Turns the responses of an adapting run back into its stimuli, by adapting in the same way: the whitener must be as
+    /// it was when the run began. Rows of NaN, which mark bad samples, stay so.
     ///
     /// # Errors
     /// When the sizes do not fit, the whitener has no mean and scale yet (it must have been trained), or bad samples are held or set to
@@ -91,7 +91,7 @@ impl<T: Real> Whitener<T> {
         Ok(())
     }
 
-    /// Gives the stimulus of a response, and goes on from it as the run did.
+    /// Computes the stimulus of a response, and learns from it as the run did.
     pub(super) fn undo_row(
         &mut self,
         response: &[T],

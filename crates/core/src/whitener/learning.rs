@@ -83,7 +83,7 @@ impl<T: Real> Whitener<T> {
             self.look_back = true;
         }
         if self.samples.learned.is_multiple_of(thinning(self.channels()) as u64) {
-            // A row that ran over is left out of the estimates.
+            // A row that overflowed is left out of the estimates.
             let (x, r) = self.block.row(place);
             let _ = self.inputs.update(x);
             let _ = self.responses.update(r);

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::real::Real;
 use crate::running_error::RunningError;
 
-/// The smallest variance of the latest responses, and what it usually is.
+/// The smallest variance of the latest responses, and its usual value.
 #[derive(Clone)]
 pub(super) struct Plasticity {
     pub recent: RunningError,
@@ -24,7 +24,7 @@ pub(super) struct Plasticity {
 
 /// How often the variances are looked at.
 const CHECK_EVERY: u64 = 16;
-/// A smallest variance below this share of the usual one is none.
+/// A smallest variance below this share of the usual one counts as zero.
 const EMPTY: f64 = 0.1;
 
 impl Plasticity {
@@ -36,7 +36,7 @@ impl Plasticity {
 
     /// Takes in a response that counts.
     pub fn see<T: Real>(&mut self, response: &[T]) {
-        // One that ran over is left out.
+        // One that overflowed is left out.
         let _ = self.recent.update(response);
         self.seen += 1;
         if self.seen.is_multiple_of(CHECK_EVERY) {
@@ -46,11 +46,11 @@ impl Plasticity {
 
     fn check(&mut self) {
         let Some([least, _]) = self.recent.extreme_variances() else { return };
-        // Rounding can take a variance of nothing below zero.
+        // Rounding can make a variance of zero negative.
         let least = least.max(0.0);
         let checks = (self.seen / CHECK_EVERY) as f64;
         self.permitted = least > EMPTY * self.usual;
-        // What lasts for ever becomes usual in the end.
+        // A state that lasts becomes the usual one in the end.
         let memory = if self.permitted { self.memory } else { 100.0 * self.memory };
         self.usual += (least - self.usual) / memory.min(checks);
     }

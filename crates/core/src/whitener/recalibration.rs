@@ -1,4 +1,4 @@
-//! Takes mean, scale or gains anew when the input has changed for good, or goes back to earlier ones that explain it.
+//! Estimates mean, scale or gains again when the input has changed permanently, or returns to earlier ones that fit.
 
 use super::Whitener;
 use super::block::Block;
@@ -15,7 +15,7 @@ pub(super) struct Former {
 }
 
 impl Former {
-    /// One that explains nothing.
+    /// One that fits no input.
     pub fn blank(n: usize, k: usize) -> Self {
         Self { calibration: Calibration { mean: vec![0.0; n], scale: 0.0 }, gains: vec![0.0; k] }
     }
@@ -47,7 +47,7 @@ fn median_power(n: f64) -> f64 {
 }
 
 impl<T: Real> Whitener<T> {
-    /// The input has changed for good: takes mean and scale from the latest rows.
+    /// The input has changed permanently: estimates mean and scale from the latest rows.
     pub(super) fn recalibrate(&mut self) {
         let before = self.calibration.clone();
         let mut fresh = before.clone();
@@ -89,7 +89,7 @@ impl<T: Real> Whitener<T> {
             ratios.clone().fold((f64::INFINITY, 0.0), |(a, b), x| (f64::min(a, x), f64::max(b, x)));
         let known = !self.sensitivities.is_empty();
         let off = known && (least > WIDEST_AXIS || most < 1.0 / WIDEST_AXIS);
-        // For good is what has lasted for a whole window.
+        // A change that has lasted for a whole window counts as permanent.
         if !std::mem::replace(&mut self.off_scale, off) || !off {
             return;
         }

@@ -1,9 +1,9 @@
-//! Whitens so that it can be undone although responses are rounded on their way into a file: what is learned from is
-//! what was written.
+//! Whitens so that it can be undone although responses are rounded when they are written to a file: the whitener learns
+//! from the responses as written.
 //!
-//! [`Whitener::unwhiten`] has only the written responses to adapt along with. A whitener that had learned from the exact
-//! ones would soon stand elsewhere, so this one answers a row, lets it be rounded and clipped, and then takes the very
-//! step that undoing will take.
+//! [`Whitener::unwhiten`] has only the written responses to learn from. A whitener that learned from the exact ones would
+//! soon have other gains, so this one answers a row, lets it be rounded and clipped, and then takes exactly the step that
+//! undoing will take.
 
 use super::answering::fill_bad;
 use super::channels::{Limits, Row};
@@ -14,11 +14,11 @@ use crate::error::{Error, Result, require_length};
 use crate::real::Real;
 
 impl<T: Real> Whitener<T> {
-    /// Whitens rows as [`Self::whiten`] does, but learns from what becomes of the responses: `write` gets each row of
-    /// them and makes it what can be read again later, rounded or clipped or both.
+    /// Whitens rows as [`Self::whiten`] does, but learns from the responses as written: `write` gets each row and changes
+    /// it to what a reader of the file will find, rounded or clipped or both.
     ///
-    /// [`Self::unwhiten`] of these rows, by a whitener that stands as this one did, takes the same steps to the bit,
-    /// and gives every stimulus back up to what the rounding of its row becomes under M.
+    /// [`Self::unwhiten`] of these rows, by a whitener in the same state as this one was, takes exactly the same steps,
+    /// and restores every stimulus up to the rounding of its row multiplied by M.
     ///
     /// # Errors
     /// As for [`Self::whiten`] and [`Self::unwhiten`].
@@ -43,7 +43,7 @@ impl<T: Real> Whitener<T> {
         Ok(())
     }
 
-    /// Answers a row as things stand, and writes the answer. Returns the first channel that cannot be used, if any.
+    /// Answers a row without learning, and writes the answer. Returns the first channel that cannot be used, if any.
     fn answer_and_write(&mut self, s: &[T], out: &mut [T], write: &mut dyn FnMut(&mut [T])) -> Option<usize> {
         let channels = self.channels.clone();
         let limits = Limits::new::<T>(&self.settings, &self.calibration);
@@ -56,7 +56,7 @@ impl<T: Real> Whitener<T> {
         }
         self.answer_alone(s, out);
         write(out);
-        // Undoing sees that a channel has come back by a response that is not zero.
+        // When the run is undone, a response that is not zero shows that a channel has come back.
         let seen = |j: usize| channels.is_live(j) || !self.channels.is_live(j) || out[j] != T::ZERO;
         let all_seen = revived == 0 || (0..s.len()).all(seen);
         self.channels = channels;
@@ -67,7 +67,7 @@ impl<T: Real> Whitener<T> {
         None
     }
 
-    /// The response to a row, which teaches nothing.
+    /// The response to a row, without learning.
     fn answer_alone(&mut self, s: &[T], out: &mut [T]) {
         let (n, k) = (s.len(), self.gains().len());
         self.block.begin(1);

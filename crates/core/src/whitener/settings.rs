@@ -1,4 +1,4 @@
-//! Says how a whitener adapts: every parameter, its default and what it trades.
+//! The settings of a whitener: every parameter, its default and its trade-off.
 
 use crate::error::{Error, Result, require_positive};
 
@@ -13,7 +13,7 @@ pub enum Span {
     Seconds(f64),
 }
 
-/// No stretch of time has more samples than can be counted one by one in a double.
+/// The largest number of samples: a double can count no further one by one.
 const LONGEST: f64 = 1e15;
 
 impl Span {
@@ -33,14 +33,14 @@ impl Span {
     }
 }
 
-/// What becomes of a sample that cannot be used: one with a NaN, an infinity or a saturated value.
+/// What to do with a sample that cannot be used: one with a NaN, an infinity or a saturated value.
 ///
-/// Such a sample teaches the whitener nothing, is counted, and still has its row in the output.
+/// The whitener does not learn from such a sample; it is counted, and still has its row in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "model-file", serde(rename_all = "snake_case"))]
 pub enum BadSamples {
-    /// A row of NaN, so that whoever reads on can tell.
+    /// A row of NaN, so that later programs can recognise it.
     #[default]
     Mark,
     /// The row before it once more (zeros when there is none).
@@ -51,7 +51,7 @@ pub enum BadSamples {
     Error,
 }
 
-/// How a [`crate::Whitener`] adapts. The defaults work on data that nobody has looked at.
+/// How a [`crate::Whitener`] adapts. The defaults work on data that has not been checked or cleaned.
 ///
 /// ```
 /// use leukos::{Span, WhitenerSettings};
@@ -71,26 +71,26 @@ pub struct WhitenerSettings {
     /// Samples a second; needed only where a time is given in seconds.
     pub sample_rate: Option<f64>,
     /// τ: how long the gains remember (1000 samples). Four times as long halves the noise of the gains, which leaves
-    /// a whitening error of about √(1/τ) along each axis, and follows a change of context four times as slowly.
+    /// a whitening error of about √(1/τ) along each axis, but they follow a change of context four times more slowly.
     pub time_constant: Span,
-    /// How long the synapses remember; none means that they stand still. It should be a hundred time
+    /// How long the synapses remember; none means that they do not change. It should be a hundred time
     /// constants or more: synapses that follow one context forget the others.
     pub synapse_time_constant: Option<Span>,
     /// How long the running mean remembers; none means ten time constants. Slower signals than this are taken for
     /// drift and removed.
     pub mean_time_constant: Option<Span>,
-    /// s in F_s = \[(1 − s) I + s M⁻¹\]/σ: 0 only centres and scales, 1 whitens (the default). What lies between keeps some
-    /// of the correlations, and amplifies weak directions less.
+    /// s in F_s = \[(1 − s) I + s M⁻¹\]/σ: 0 only centres and scales, 1 whitens (the default). Values between keep some
+    /// of the correlations, and amplify weak directions less.
     pub strength: f64,
-    /// What becomes of samples that cannot be used.
+    /// What to do with samples that cannot be used.
     pub bad_samples: BadSamples,
     /// Values this large, of either sign, count as saturated, in units of the input; none means no limit.
     pub saturation: Option<f64>,
-    /// After how many samples mean, gains and synapses move (1). More is cheaper for many channels; it delays
+    /// The number of samples between two updates of mean, gains and synapses (1). More is cheaper for many channels; it delays
     /// adaptation by as much, so it should stay well below the time constant.
     pub update_every: usize,
-    /// The number of samples (200) from which a whitener without a model takes its mean and its scale. More is steadier
-    /// and later.
+    /// The number of samples (200) from which a whitener without a model estimates its mean and scale. More gives
+    /// steadier estimates, but later.
     pub calibration: usize,
     /// The smallest standard deviation, relative to the scale of the input, that is amplified to one (1e-3).
     /// Directions and channels with less count as empty; a smaller floor amplifies weaker ones, and their noise.
@@ -99,12 +99,12 @@ pub struct WhitenerSettings {
     /// one that is as much smaller counts as silence. A smaller limit shields better against artefacts, and mistakes more of a
     /// heavy-tailed signal for them.
     pub outlier_limit: f64,
-    /// For how long the input must have been too large, or too small, until that counts as a change for good, and mean
-    /// and scale are taken anew; none means two time constants, and 2000 samples at least. Shorter recovers sooner
-    /// from a change of units and gives in sooner to long artefacts.
+    /// How long the input must stay too large, or too small, until that counts as a permanent change, and mean and scale
+    /// are estimated again; none means two time constants, and at least 2000 samples. A shorter time recovers sooner from
+    /// a change of units, but takes long artefacts for one.
     pub patience: Option<Span>,
-    /// The leak α of the circuit, relative to the scale of the input (1). It is what M is where no interneuron
-    /// reaches, and must not be below the floor where there are fewer interneurons than channels; with K ≥ N it hardly
+    /// The leak α in M = αI + W diag(g) Wᵀ, relative to the scale of the input (1). In directions that no interneuron
+    /// reaches, M is α; so with fewer interneurons than channels it must not be below the floor. With K ≥ N it hardly
     /// matters.
     pub leak: f64,
 }
@@ -134,11 +134,11 @@ impl Default for WhitenerSettings {
 pub struct TimeConstants {
     /// Of the gains.
     pub gains: f64,
-    /// Of the synapses; none when they stand still.
+    /// Of the synapses; none when they do not change.
     pub synapses: Option<f64>,
     /// Of the running mean.
     pub mean: f64,
-    /// How long a change must last to count as one for good.
+    /// How long a change must last to count as permanent.
     pub patience: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Says how a whitener is doing, in numbers and in words.
+//! Reports how a whitener is doing, in numbers and in words.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct SampleCounts {
     pub seen: u64,
     /// Rows that mean, gains and synapses have learned from.
     pub learned: u64,
-    /// Rows with a NaN, an infinity, a saturated value or one that is out of all proportion.
+    /// Rows with a NaN, an infinity, a saturated value or one far larger than all others.
     pub bad: u64,
     /// Rows that were answered but too large to learn from.
     pub outliers: u64,
@@ -28,7 +28,7 @@ pub struct SampleCounts {
     pub silent: u64,
     /// How often the context seemed to have changed, and the gains were made to adapt quickly.
     pub switches: u64,
-    /// How often mean and scale were taken anew because the input had changed for good.
+    /// How often mean and scale were estimated again because the input had changed permanently.
     pub recalibrations: u64,
     /// How often a channel was left out.
     pub exclusions: u64,
@@ -72,7 +72,7 @@ pub struct WhitenerStatus {
     pub at_floor: usize,
     /// The whitening error as far as the latest responses show it.
     pub error: Option<f64>,
-    /// What white responses would show by now: an error below this cannot be told from none.
+    /// The error that perfectly white responses would show by now; an error below this cannot be told from zero.
     pub noise_floor: f64,
     /// The time constants in samples.
     pub time_constants: TimeConstants,
@@ -126,7 +126,7 @@ impl fmt::Display for WhitenerStatus {
         let SampleCounts { seen, learned, bad, outliers, quiet, silent, .. } = self.samples;
         writeln!(f, "samples       {seen} seen, {learned} learned from")?;
         writeln!(f, "left aside    {bad} bad, {outliers} outliers, {quiet} quiet, {silent} silent")?;
-        writeln!(f, "contexts      {} changes noticed", self.samples.switches)?;
+        writeln!(f, "contexts      {} changes detected", self.samples.switches)?;
         self.describe_state(f)?;
         self.describe_error(f)?;
         self.describe_channels(f)?;
@@ -136,7 +136,7 @@ impl fmt::Display for WhitenerStatus {
         write!(f, "time constant {gains} samples for gains, {mean} for the mean, ")?;
         match synapses {
             Some(samples) => write!(f, "{samples} for synapses"),
-            None => f.write_str("synapses stand still"),
+            None => f.write_str("synapses do not change"),
         }
     }
 }
@@ -150,7 +150,7 @@ impl WhitenerStatus {
         };
         let again = match self.samples.recalibrations {
             0 => String::new(),
-            times => format!(", taken anew {times} times"),
+            times => format!(", recalibrated {times} times"),
         };
         writeln!(f, "state         {state}; scale {:.6e}{again}", self.scale)
     }

@@ -1,4 +1,4 @@
-//! Notices that the input has hardly varied for a long time, wherever it lies.
+//! Detects that the input has hardly varied for a long time, whatever its mean.
 //!
 //! A response that is large only because the input lies far from the mean says nothing about variances, but the gains
 //! cannot tell. So the variance about its own mean is taken over windows, and compared with what M expects.
@@ -28,7 +28,7 @@ impl Stillness {
         Self { window, seen: 0, origin, sums, squares: 0.0, power: 0.0 }
     }
 
-    /// Whether the next row is the first of a window, which needs to know where things stand.
+    /// Whether the next row is the first of a window, which needs the present state of the whitener.
     pub fn begins(&self) -> bool {
         self.seen == 0
     }

@@ -1,4 +1,4 @@
-//! Tells outliers and silence from ordinary samples, and a change for good from a passing one.
+//! Tells outliers and silence from ordinary samples, and a permanent change from a passing one.
 
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require};
@@ -11,7 +11,7 @@ pub(super) enum Level {
     Ordinary,
     /// So large that it is answered but not learned from.
     Loud,
-    /// So small that it says nothing.
+    /// So small that nothing can be learned from it.
     Quiet,
 }
 
@@ -19,15 +19,15 @@ pub(super) enum Level {
 #[derive(Clone)]
 pub(super) struct Surprise {
     pub limit: f64,
-    /// How full a counter must be for a change to count as one for good.
+    /// How full a counter must be for a change to count as permanent.
     pub patience: u64,
     pub loud: u64,
     pub quiet: u64,
-    /// For how many samples more large ones are learned from, because the whitener has given in.
+    /// For how many more samples large ones are learned from, because they have lasted too long to be artefacts.
     pub yielding: u64,
 }
 
-/// Gains that may double at every sample need no longer to grow by many decades.
+/// How long that is: gains that may double at every sample grow by many decades in this time.
 const YIELDING: u64 = 64;
 /// So many quiet samples in a row are silence. Chance makes that many of one channel once in 50 000 samples, and of
 /// more channels hardly ever.
@@ -77,13 +77,13 @@ impl Surprise {
         }
     }
 
-    /// Whether it is time to see if a former calibration explains what is coming in.
+    /// Whether it is time to test if an earlier calibration fits the input.
     pub fn suggests_former(&self) -> bool {
         let most = self.loud.max(self.quiet);
         most > 0 && most.is_multiple_of(TRY_FORMER_AFTER)
     }
 
-    /// Whether the input has changed for good.
+    /// Whether the input has changed permanently.
     pub fn is_for_good(&self) -> bool {
         self.loud.max(self.quiet) >= self.patience
     }

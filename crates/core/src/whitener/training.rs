@@ -69,7 +69,7 @@ pub struct WhitenerTraining {
     pub rule: TrainingRule,
 }
 
-/// What the training set says of the channels and the contexts.
+/// What the training set says about the channels and the contexts.
 struct Evidence {
     mean: Vec<f64>,
     scale: f64,
@@ -79,14 +79,14 @@ struct Evidence {
     pooled: Matrix,
 }
 
-/// Learning the synapses converges in a few dozen iterations; this many are the end of any patience.
+/// The largest number of iterations; learning the synapses converges in a few dozen.
 const MOST_ITERATIONS: usize = 500;
 
 impl WhitenerTraining {
     /// Trains a whitener. `watch` sees every iteration of learning the synapses and may end it.
     ///
     /// With one context the gains are the best ones for its covariance. With several the synapses are learned across
-    /// them, the gains that are best in each give the prior, and the gains stand at its mean.
+    /// them, the gains that are best in each give the prior, and the gains start at its mean.
     ///
     /// # Errors
     /// When there is no context, one has no samples, sizes do not match, nothing varies, a setting is out of range, no gains make M

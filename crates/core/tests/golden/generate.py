@@ -347,7 +347,7 @@ def differences(name, case):
     """What is wrong with a case, line by line."""
     drawn, outputs = draw(name, np.random.default_rng(0)), run(name, case)
     if set(case) != set(drawn) | set(outputs):
-        yield f"expected the arrays {sorted(set(drawn) | set(outputs))}, came {sorted(case)}"
+        yield f"expected the arrays {sorted(set(drawn) | set(outputs))}, got {sorted(case)}"
         return
     for array, value in (drawn | outputs).items():
         if np.shape(case[array]) != np.shape(value):

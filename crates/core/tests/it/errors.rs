@@ -401,7 +401,7 @@ fn choices_that_need_tied_synapses() {
 #[test]
 fn models_refuse_circuits_that_are_not_theirs() {
     let (tied, untied) = (two, || untied(2, vec![1.0; 2], 1.0).unwrap());
-    let refuse = |model: models::Model, circuit: Circuit, reason: &str| {
+    let refuse = |model: models::Algorithm, circuit: Circuit, reason: &str| {
         assert_incompatible(model.online(circuit.clone(), &Solver::Direct), "circuit", reason);
         assert_incompatible(model.offline(circuit, vec![], OfflineGains::Rule), "circuit", reason);
     };
@@ -522,7 +522,7 @@ fn a_diverged_run_says_so() {
     );
 }
 
-/// Numbers that run over in the first step are kept out of the circuit, also where M does not contain them.
+/// Numbers that overflow in the first step are kept out of the circuit, also where M does not contain them.
 #[test]
 fn runs_whose_numbers_run_over() {
     let synapses = models::multi_timescale(1e-3, 1e300).rules;

@@ -101,5 +101,5 @@ fn what_cannot_be_estimated_is_refused() {
     assert!(matches!(running.update(&[1.0, f64::NAN]), Err(Error::NotFinite { .. })));
     assert_eq!(running.error(), before, "a refused response is left out");
     running.update(&[1e200, 0.0]).unwrap();
-    assert_eq!(running.error(), None, "squares run over");
+    assert_eq!(running.error(), None, "squares overflow");
 }

@@ -21,28 +21,30 @@ use crate::contexts::{
     Filter, Made, Making, Scaling, Spectrum, Workshop, left_out, listing, make_contexts, some_names,
 };
 use crate::data::{Folder, Sampling, read_folder, stack_bytes};
-use crate::experiment::Outlook;
 use crate::figures::{ContextsPicture, ShownContext};
 use crate::files::{Paths, write_atomically};
+use crate::outlook::Outlook;
 use crate::recording::Format;
 
-/// Make covariances, one for each context, from images, a recording or a generator
+/// Compute covariances, one for each context, from images, a recording or a generator
 ///
-/// From a folder: each image is a context, whose patches are sampled and whose covariance about their mean is taken.
-/// Photographs (PNG, JPEG, TIFF, WebP) are turned upright, taken for sRGB whatever their colour profile says, and
-/// made linear in light; colours count by their luminance (Rec. 709). An image with transparent pixels is left out.
-/// Van Hateren's images (.imc, .iml) are linear already. Other files, hidden ones and folders inside it are ignored.
+/// From a folder: each image is a context. Patches are sampled from it, and their covariance about their mean is
+/// computed. Photographs (PNG, JPEG, TIFF, WebP) are turned upright, read as sRGB whatever their colour profile, and
+/// converted to linear light and to luminance (Rec. 709). Images with transparent pixels are left out. Van Hateren's
+/// images (.imc, .iml) are linear already. Other files, hidden files and subfolders are ignored.
 ///
-/// From a recording (CSV, TSV, .npy, EDF, BDF, raw, or `-` for standard input): each label of the column --label is a
-/// context, or each --segment of so many samples; its covariance is about its own mean.
+/// From a recording (CSV, TSV, .npy, EDF, BDF, raw, or `-` for standard input): each label in the column --label is a
+/// context, or each segment of the length --segment. Each covariance is about the context's own mean.
 ///
-/// Written are COVS.npy for `leukos reproduce natural --contexts COVS.npy`, COVS.csv with what became of
-/// each image or context, and a picture of the contexts (COVS.svg and COVS.png). Nothing is written when it is interrupted.
+/// Three files are written: COVS.npy, the covariances, for `leukos reproduce natural --contexts COVS.npy`; COVS.csv, a
+/// table of all images or contexts that says which were kept; and a picture of the contexts (COVS.svg and COVS.png).
+/// If the command is interrupted, nothing is written.
 ///
-/// Neighbouring pixels of photographs are so alike that hardly any covariance is well-conditioned. Pixels 16 to 32
-/// apart and a filter of the condition number give contexts like those of the paper, which took neighbouring pixels
-/// of the 56 of 4167 van Hateren images with one below 20 (--spacing 1). Where that keeps too few, try
-/// `--condition 200`: what made Fig. 4 copes with it, but Algorithm 2 at the paper's rates needs one below 40.
+/// Neighbouring pixels of photographs are so alike that hardly any covariance is well-conditioned. The paper took
+/// neighbouring pixels (--spacing 1) and kept the 56 of 4167 van Hateren images with a condition number below 20.
+/// Pixels 16 to 32 apart, with the same filter, give similar contexts from other photographs. If that keeps too few,
+/// try `--condition 200`: the authors' code for Fig. 4 copes with it, but Algorithm 2 at the paper's rates needs a
+/// condition number below 40.
 ///
 /// Examples:
 ///   leukos contexts photos --out covs.npy --condition 200
@@ -51,46 +53,46 @@ use crate::recording::Format;
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Contexts {
-    /// A folder of images; or a recording; or `fields` for the generator of 1/f fields, which behaves like natural images;
-    /// or `synthetic` for the paper's contexts of two neurons (a folder of such a name is ./fields)
+    /// A folder of images, or a recording; or `fields`, which generates 1/f fields with the statistics of natural
+    /// images; or `synthetic`, the paper's contexts of two neurons (write ./fields for a folder of that name)
     source: PathBuf,
-    /// Where the covariances go: float64 of shape (contexts, N, N)
+    /// The file to write: covariances, float64 of shape (contexts, N, N)
     #[arg(long, value_name = "COVS.npy", value_parser = npy_path)]
     out: PathBuf,
-    /// The pixels of a stimulus: 5x5 is a square, 16x1 a row [default: 5x5]
+    /// The size of a patch in pixels: 5x5 is a square, 16x1 a row [default: 5x5]
     #[arg(long, value_name = "WIDTHxHEIGHT")]
     patch: Option<Shape>,
-    /// How many pixels lie between neighbours of a patch [default: 16 in images, 1 in fields]
+    /// The distance between neighbouring pixels of a patch [default: 16 in images, 1 in fields]
     #[arg(long, value_name = "PIXELS")]
     spacing: Option<NonZeroU32>,
-    /// How patches are chosen: anywhere (`independent`), each near the one before (`walk`), at every place (`every`)
+    /// How patches are chosen: at random places (`independent`), each near the one before (`walk`), at all places (`every`)
     /// [default: independent]
     #[arg(long, value_enum, hide_possible_values = true)]
     sampling: Option<Choice>,
     /// How many patches to take from each image [default: 20000]
     #[arg(long, value_name = "T")]
     samples: Option<NonZeroUsize>,
-    /// How far a walk moves at most between two patches, up or down and left or right [default: 16]
+    /// The largest step of a walk between two patches, in either direction [default: 16]
     #[arg(long, value_name = "PIXELS")]
     step: Option<NonZeroU32>,
     /// How many contexts to generate [default: 56 fields, 64 synthetic ones]
     #[arg(long, value_name = "C")]
     count: Option<NonZeroUsize>,
-    /// Keep contexts with a condition number below this; `none` keeps all that are not singular [default: 20; none for
+    /// Keep only contexts with a condition number below this; `none` keeps all that are not singular [default: 20; none for
     /// recordings]
     #[arg(long, value_name = "X|none", allow_negative_numbers = true)]
     condition: Option<Condition>,
-    /// Scale each covariance so that this is its largest eigenvalue; `none` keeps the units of the image or recording
+    /// Scale each covariance so that its largest eigenvalue is this; `none` keeps the units of the image or recording
     /// [default: 10; none for recordings]
     #[arg(long, value_name = "X|none", allow_negative_numbers = true)]
     norm: Option<Norm>,
-    /// The seed that all random numbers come from
+    /// The seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// The number of threads; all cores without it
+    /// The number of threads [default: one for each core]
     #[arg(long, value_name = "J")]
     jobs: Option<NonZeroUsize>,
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
@@ -136,7 +138,7 @@ impl Contexts {
         self.source.exists() && !self.source.is_dir() && format.is_some()
     }
 
-    /// A flag that would change nothing is a misunderstanding.
+    /// Refuses a flag that has no effect on this source, because the user must expect one.
     fn refuse_foreign_flags(&self, source: &Source) -> Result<()> {
         let patch = [("--patch", self.patch.is_some()), ("--spacing", self.spacing.is_some())];
         let filter = [("--condition", self.condition.is_some()), ("--norm", self.norm.is_some())];
@@ -217,18 +219,18 @@ impl Contexts {
         if target.is_ok_and(|target| self.source.canonicalize().is_ok_and(|source| source == target)) {
             let (out, source) = (self.out.display(), self.source.display());
             return Err(
-                Usage(format!("--out: expected a place outside the folder {source}, came {out}")).into()
+                Usage(format!("--out: expected a place outside the folder {source}, got {out}")).into()
             );
         }
         Ok(())
     }
 
-    /// Says what became of the folder's files; fails where no context is left.
+    /// Says which of the folder's files were used; fails if no context is left.
     fn report_images(&self, folder: &Folder, all: &[Made], outlook: &dyn Outlook) -> Result<()> {
         let mut lines = left_out(all, self.condition());
         if !folder.others.is_empty() {
             let (count, names) = (folder.others.len(), some_names(&folder.others));
-            lines.push(format!("{count} ignored, because the name is not that of an image ({names})"));
+            lines.push(format!("{count} ignored, because their names are not those of images ({names})"));
         }
         let (images, kept) = (all.len(), all.iter().filter(|made| made.outcome.is_ok()).count());
         if kept == 0 {
@@ -257,7 +259,7 @@ impl Contexts {
         let drawn = fields.draw(&mut stream(self.seed, 0)).context("fields")?;
         let outlook = Shown::new(self.quiet);
         outlook.say(&format!(
-            "{contexts} of {} fields kept, the others have a condition number of {} or more",
+            "{contexts} of {} fields kept; the others have a condition number of {} or more",
             drawn.drawn, fields.condition
         ));
         let caption = format!("1/f fields, {}", in_words(fields.patch));
@@ -289,17 +291,21 @@ impl Contexts {
     fn sampling(&self) -> Result<Sampling> {
         let choice = self.sampling.unwrap_or(Choice::Independent);
         if self.step.is_some() && choice != Choice::Walk {
-            return Err(Usage("--step: expected --sampling walk, which alone makes steps".into()).into());
+            return Err(Usage(
+                "--step: expected --sampling walk as well, because only a walk has steps".into(),
+            )
+            .into());
         }
         if self.samples.is_some() && choice == Choice::Every {
-            let complaint = "--samples: expected another --sampling than every, which takes all there are";
+            let complaint =
+                "--samples: expected --sampling independent or walk, got every, which takes all patches";
             return Err(Usage(complaint.into()).into());
         }
         let samples = self.samples.map_or(20_000, NonZeroUsize::get);
         let pixels = self.patch(1).height * self.patch(1).width;
         if samples <= pixels {
             let complaint =
-                format!("--samples: expected more than the {pixels} pixels of a patch, came {samples}");
+                format!("--samples: expected more than the {pixels} pixels of a patch, got {samples}");
             return Err(Usage(complaint).into());
         }
         Ok(match choice {
@@ -312,7 +318,7 @@ impl Contexts {
         })
     }
 
-    /// Writes the stack last, so that where it is, all is.
+    /// Writes the stack last: if it is there, everything else is.
     fn write(&self, stack: &Stack, picture: &ContextsPicture, outlook: &dyn Outlook) -> Result<End> {
         picture.write(&self.out)?;
         write_atomically(&self.out, &stack_bytes(stack)?)?;
@@ -341,7 +347,7 @@ fn shown_contexts(all: &[Made]) -> Vec<ShownContext<'_>> {
     .collect()
 }
 
-/// Contexts that have nothing but their place in the stack.
+/// Contexts without a name: they are numbered.
 fn shown_numbers(stack: &Stack) -> Result<Vec<ShownContext<'_>>> {
     let shown = |(i, covariance)| {
         let note = condition_note(Spectrum::of(covariance)?);

@@ -14,46 +14,46 @@ use super::settings::{Config, Reading, Settings, Start, Time, whole_samples};
 use super::{End, NOTHING_WRITTEN};
 use crate::contexts::{Division, Recordings, Sums};
 use crate::data::{is_stack, read_stack, read_synapses, write_model};
-use crate::experiment::Outlook;
 use crate::files::Paths;
 use crate::fitting::{Fitting, Samples, Summary};
+use crate::outlook::Outlook;
 use crate::recording::{Layout, Source};
 use crate::usage::Usage;
 
 /// Fit a model to recordings: synapses, a prior over gains, mean and scale
 ///
-/// Rows are samples and columns are channels. A recording is a context, a stretch of data with one covariance. Several
-/// recordings are several contexts; --segment and --label divide recordings further. Across contexts synapses are
-/// learned that let the gains whiten each of them; with one context the gains whiten it at once.
+/// Rows are samples and columns are channels. A context is a stretch of data with one covariance. Each recording is
+/// one context, unless --segment or --label divides it into several. With several contexts the synapses are learned,
+/// so that the gains can whiten every context; with one context the gains alone whiten it.
 ///
 /// INPUT is a CSV, TSV, .npy, EDF, BDF or raw file, or `-` for standard input; or a stack of covariances, a .npy array
 /// of shape (contexts, N, N) as `leukos contexts` writes it. Samples with a NaN, an infinity or an empty cell are
 /// counted and left out.
 ///
-/// Nothing is written when it fails or is interrupted.
+/// If the command fails or is interrupted, nothing is written.
 ///
 /// Examples:
 ///   leukos fit rest.csv walk.csv --out model.safetensors              each file is a context
-///   leukos fit day.csv --label state --out model.safetensors          each label of the column `state` is one
+///   leukos fit day.csv --label state --out model.safetensors          each label in column `state` is a context
 ///   leukos fit probe.raw --channels 64 --dtype int16 --sample-rate 30000 --segment 60s --out model.safetensors
 ///   leukos fit eeg.edf --time-constant 4s --groups 0-15,16-31 --out model.safetensors
-///   leukos fit covs.npy --out model.safetensors                       contexts that are known by their covariances
+///   leukos fit covs.npy --out model.safetensors                       contexts given as covariances
 ///
-/// `leukos inspect MODEL --picture model.png` shows what came out.
+/// `leukos inspect MODEL --picture model.png` shows the result.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Fit {
     /// Recordings of the same channels, or one stack of covariances
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<Source>,
-    /// Where the model goes
+    /// The model file to write
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
-    /// A TOML file with any of the flags below, with underscores for dashes (time_constant = "2s"); flags on the
-    /// command line win, and what came out of both is kept in the model
+    /// A TOML file with any of the options below, with underscores instead of dashes (time_constant = "2s"); options on
+    /// the command line take precedence, and the model keeps a note of the settings used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
@@ -67,8 +67,8 @@ pub struct Fit {
 /// How recordings are divided.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Segments {
-    /// Make a context of each so many samples, or of each such time (60s), of a recording; what is left at its end is
-    /// one of its own if it has half that length, and else belongs to the one before
+    /// Divide recordings into contexts of this many samples, or of this time (60s); a remainder at the end becomes a
+    /// context of its own if it is at least half as long, and otherwise joins the one before
     #[arg(long, value_name = "TIME", conflicts_with = "label")]
     pub segment: Option<Time>,
 }
@@ -80,9 +80,11 @@ impl Segments {
     /// When both labels and segments are asked for, or a time needs a sample rate: wrong usage.
     pub fn division(&self, reading: &Reading, sample_rate: Option<f64>) -> Result<Division> {
         match (self.segment, &reading.label) {
-            (Some(_), Some(_)) => {
-                Err(Usage("--segment: expected without --label, which divides too".into()).into())
-            }
+            (Some(_), Some(_)) => Err(Usage(
+                "--segment: expected --segment or --label, got both; each divides a recording into contexts"
+                    .into(),
+            )
+            .into()),
             (Some(time), None) => whole_samples("--segment", time, sample_rate).map(Division::Segments),
             (None, Some(_)) => Ok(Division::Labels),
             (None, None) => Ok(Division::Files),
@@ -90,16 +92,16 @@ impl Segments {
     }
 }
 
-/// Everything that the command line and the config file say together.
+/// The settings of the command line and the config file together.
 struct Asked {
     segments: Segments,
     settings: Settings,
     reading: Reading,
-    /// What is kept of it in the model, where there is a config file.
+    /// The note that the model keeps of these settings, if there is a config file.
     echo: Option<String>,
 }
 
-/// What there is to fit to.
+/// The data to fit to.
 struct Evidence {
     contexts: Vec<(String, Moments)>,
     names: Option<Vec<String>>,
@@ -191,7 +193,7 @@ impl Asked {
         })
     }
 
-    /// Says what is wrong with the flags before hours of reading.
+    /// Finds mistakes in the flags before hours are spent on reading.
     fn require_sense(&self, channels: usize, sample_rate: Option<f64>) -> Result<()> {
         let fitting = self.fitting(sample_rate)?;
         let given = match &fitting.synapses {
@@ -199,8 +201,8 @@ impl Asked {
             _ => None,
         };
         if given.is_some() && fitting.groups.is_some() {
-            let complaint =
-                "--synapses: expected eigenbasis or random with --groups, which have synapses each";
+            let complaint = "--synapses: expected eigenbasis or random with --groups, got a file; \
+                             each group has its own synapses";
             return Err(Usage(complaint.into()).into());
         }
         if let Some(synapses) = given {
@@ -208,7 +210,7 @@ impl Asked {
             let interneurons = self.settings.n_interneurons.unwrap_or(columns);
             ensure!(
                 (rows, columns) == (channels, interneurons),
-                "--synapses: expected {channels} channels x {interneurons} interneurons, came {rows} x {columns}"
+                "--synapses: expected {channels} channels x {interneurons} interneurons, got {rows} x {columns}"
             );
         }
         let mut all: Vec<usize> = fitting.groups.unwrap_or_else(|| vec![(0..channels).collect()]).concat();
@@ -241,7 +243,7 @@ impl Asked {
         let readable = Reading { sample_rate, ..Reading::default() };
         if self.segments != Segments::default() || self.reading != readable {
             let complaint =
-                "a stack of covariances has no --segment, --label, --format, --channels or --dtype";
+                "--segment, --label, --format, --channels and --dtype do not apply to a stack of covariances";
             return Err(Usage(format!("{}: {complaint}", path.display())).into());
         }
         let stack = read_stack(path)?;

@@ -12,21 +12,22 @@ use super::progress::{Shown, Watch};
 use super::settings::Reading;
 use super::{End, NOTHING_WRITTEN, print};
 use crate::data::{is_model, is_stack, require_fit};
-use crate::experiment::Outlook;
 use crate::figures::{draw_adaptation, draw_model, picture_path, write_picture};
 use crate::files::Paths;
 use crate::inspection::{Adaptation, Lines, ModelReport, RecordingReport, Survey};
+use crate::outlook::Outlook;
 use crate::recording::{Rows, Source, open};
 use crate::usage::Usage;
 
-/// Say what is in a model or in a recording, in words and with a picture
+/// Describe a model or a recording, in words and with a picture
 ///
-/// Of a model: its channels, how it adapts, what it has seen and how it is doing. Of a recording: format, rows, mean,
-/// standard deviation, range and bad numbers of each channel, the condition number, channels that are dead or repeat
-/// another, and what to mind when a whitener is fitted to it.
+/// For a model: its channels, how it adapts, how many samples it has seen and how well it whitens. For a recording:
+/// format, rows, mean, standard deviation, range and bad numbers of each channel, the condition number, channels that
+/// do not vary or repeat another, and advice for fitting a whitener to it.
 ///
 /// --picture draws a model: its synapses, its gains and the spread of their prior, and covariances before and after.
-/// With a model and a recording it lets the model adapt to the recording and draws what came of it; neither is changed.
+/// With a model and a recording, a copy of the model adapts to the recording and the picture shows how; neither file
+/// is changed.
 ///
 /// Examples:
 ///   leukos inspect day.csv --label state
@@ -43,13 +44,13 @@ pub struct Inspect {
     /// A recording for the model to adapt to
     #[arg(value_name = "RECORDING")]
     recording: Option<Source>,
-    /// Draw what is in it
+    /// Draw the model, or how it adapts to RECORDING, into this file
     #[arg(long, value_name = "FILE.png|FILE.svg", value_parser = picture_path)]
     picture: Option<PathBuf>,
-    /// Write JSON, for machines
+    /// Print JSON, for other programs
     #[arg(long)]
     json: bool,
-    /// Show all channels of a long table
+    /// Show every channel, even if the table is long
     #[arg(long)]
     all: bool,
     /// Show no progress
@@ -96,7 +97,12 @@ impl Inspect {
         let precision = Precision::in_file(&bytes).with_context(model_file)?;
         let Some(source) = &self.recording else {
             if self.reading != Reading::default() {
-                return Err(Usage("flags of reading are for recordings, and there is none".into()).into());
+                return Err(Usage(
+                    "--format, --channels, --dtype, --sample-rate and --label are for recordings, \
+                     but only a model was given"
+                        .into(),
+                )
+                .into());
             }
             if let Some(picture) = &self.picture {
                 write_picture(picture, &draw_model(&model).with_context(model_file)?)?;
@@ -114,7 +120,7 @@ impl Inspect {
         let mut reader = open(source, &self.reading.options())?;
         require_fit(&model, reader.layout()).with_context(|| source.to_string())?;
         let sample_rate = reader.layout().sample_rate;
-        // Whoever looks wants to see all of it.
+        // A picture should show the whole recording, bad samples or not.
         model.whitener.set_bad_samples(BadSamples::Mark);
         watch.begin(source);
         let mut before = 0;
@@ -134,12 +140,14 @@ impl Inspect {
         if let Source::File(path) = source
             && is_stack(path)
         {
-            let complaint =
-                "is a stack of covariances; `leukos fit` takes it, and `leukos contexts` draws such";
+            let complaint = "is a stack of covariances, which inspect does not read; `leukos fit` takes it, \
+                             and `leukos contexts` draws a picture when it makes one";
             return Err(Usage(format!("{} {complaint}", path.display())).into());
         }
         if self.recording.is_some() || self.picture.is_some() {
-            let complaint = format!("{source}: expected a model, which --picture or a second file is about");
+            let complaint = format!(
+                "{source}: expected a model, got a recording; --picture and a second file need a model first"
+            );
             return Err(Usage(complaint).into());
         }
         let options = self.reading.options();

@@ -1,5 +1,5 @@
-//! Listens to Ctrl-C and its like. The first lets a command end by itself and leave things as it should; if it has not
-//! done so after a moment, because a pipe stalls or a long computation goes on, it is ended, and so by the second.
+//! Handles Ctrl-C and similar signals. The first one lets a command end by itself and clean up. If it has not ended after
+//! half a second, because a pipe stalls or a long computation goes on, the process exits; so it does on a second signal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::files::abandon;
 static STOP: AtomicBool = AtomicBool::new(false);
 static PARTING_WORDS: Mutex<String> = Mutex::new(String::new());
 
-/// How long a command may take to end by itself: whoever has asked it to should not wait for a second.
+/// How long a command may take to end by itself; the user should not have to wait longer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Begins to listen.
@@ -27,16 +27,16 @@ pub fn listen() -> Result<()> {
             leave();
         });
     })
-    .context("Ctrl-C cannot be listened to")
+    .context("the handler of Ctrl-C cannot be installed")
 }
 
-/// Set when the command should end; `words` are said if it has to be ended.
+/// The flag that is set when the command should end; `words` are printed if the process has to exit by force.
 pub fn stop_or_say(words: impl Into<String>) -> &'static AtomicBool {
     *PARTING_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words.into();
     &STOP
 }
 
-/// Ends the process as if it had never written anything that is not whole.
+/// Ends the process, and removes files that are not complete.
 fn leave() -> ! {
     abandon();
     let words = PARTING_WORDS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::Source;
 
-/// Says something on standard error. Whoever has closed it, or has no room left where it goes, gets the work done all
-/// the same.
+/// Prints a line on standard error. If that fails, because it is closed or the disk is full, the work goes on.
 pub fn say_line(words: impl Display) {
     let _ = writeln!(std::io::stderr(), "{words}");
 }
@@ -35,7 +34,7 @@ pub struct Lines {
     total: u64,
 }
 
-/// Who is told how far the work has come, and who may end it.
+/// Where progress is reported, and a flag that can end the work.
 pub struct Watch<'a> {
     pub outlook: &'a dyn Outlook,
     /// Set from outside to end the work early.
@@ -111,7 +110,7 @@ impl Outlook for Shown {
     }
 }
 
-/// A bar; where nobody knows how much work there is, words alone.
+/// A bar; only words if the amount of work is not known.
 fn style(work: u64) -> ProgressStyle {
     let template = match work {
         0 => "{spinner} {msg}  {elapsed}",

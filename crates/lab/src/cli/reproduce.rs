@@ -11,48 +11,49 @@ use super::progress::Shown;
 use super::{End, Usage, jobs};
 use crate::data::read_stack;
 use crate::experiment::{
-    Execution, Figure, GivenStack, Outlook, PANELS, Plan, RESULTS, Scale, Setting, Spec, execute, runs_path,
+    Execution, Figure, GivenStack, PANELS, Plan, RESULTS, Scale, Setting, Spec, execute, runs_path,
 };
 use crate::figures::{self, Style};
 use crate::files::Paths;
 use crate::findings::Findings;
+use crate::outlook::Outlook;
 use crate::references::References;
 use crate::report::{self, REPORT};
 
-/// Rerun the paper: every number, every figure, and a report to read in a browser
+/// Reproduce the paper: every number, every figure, and a report to read in a browser
 ///
-/// Writes DIR/report.html (one file, needs no network), DIR/figures/FIGURE.svg and .png (FIGURE-print.* and FIGURE.pdf for
-/// paper), DIR/results.json (every number) and DIR/panels.json (the series behind the pictures).
+/// Writes DIR/report.html (one file that needs no network), DIR/figures/FIGURE.svg and .png (FIGURE-print.* and FIGURE.pdf
+/// for printing), DIR/results.json (every number) and DIR/panels.json (the data behind the figures).
 ///
-/// A call that is interrupted keeps its finished runs in DIR; the same call again continues from them.
+/// If the command is interrupted, finished runs are kept in DIR; the same command continues from them.
 #[derive(Args)]
 pub struct Reproduce {
-    /// The figures to rerun; all without one
+    /// The figures to reproduce [default: all]
     #[arg(value_name = "FIGURE", value_enum)]
     figures: Vec<Figure>,
-    /// How much of the work to do
+    /// How much to compute
     #[arg(long, value_enum, default_value = "quick")]
     scale: Scale,
-    /// Natural contexts: a .npy stack of covariances (contexts, N, N), for one figure or for all whose N it has;
-    /// without it, contexts come from a generator of 1/f fields
+    /// Natural contexts: a .npy stack of covariances (contexts, N, N), for the figure named, or for every figure with the
+    /// same N [default: contexts from a generator of 1/f fields]
     #[arg(long, value_name = "[FIGURE=]COVARIANCES.npy")]
     contexts: Vec<String>,
-    /// A spec to use in place of the built-in one of its figure
+    /// A spec file to use instead of the built-in spec of its figure
     #[arg(long, value_name = "FILE")]
     spec: Vec<PathBuf>,
-    /// The seed that all random numbers come from
+    /// The seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// The number of threads; all cores without it
+    /// The number of threads [default: one for each core]
     #[arg(long, value_name = "J")]
     jobs: Option<NonZeroUsize>,
-    /// Where results and finished runs go
+    /// The folder for results and finished runs
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// Draw again from the results in DIR, and run nothing
+    /// Only draw the figures and the report again, from the results in DIR
     #[arg(long, conflicts_with_all = ["figures", "scale", "contexts", "spec", "seed", "jobs"])]
     redraw: bool,
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(long)]
     quiet: bool,
 }
@@ -131,11 +132,18 @@ impl Reproduce {
         for (i, spec) in given.iter().enumerate() {
             let (figure, path) = (spec.figure(), self.spec[i].display());
             if !figures.contains(&figure) {
-                let complaint = format!("spec {path}: is for {}, which is not asked for", figure.name());
+                let complaint = format!(
+                    "spec {path}: expected a spec of one of the figures asked for, got one for {}",
+                    figure.name()
+                );
                 return Err(Usage(complaint).into());
             }
             if given[..i].iter().any(|earlier| earlier.figure() == figure) {
-                return Err(Usage(format!("spec {path}: the second one for {}", figure.name())).into());
+                return Err(Usage(format!(
+                    "spec {path}: expected one spec for each figure, got a second one for {}",
+                    figure.name()
+                ))
+                .into());
             }
         }
         let spec = |figure| match given.iter().find(|spec| spec.figure() == figure) {
@@ -163,7 +171,7 @@ fn stack(given: &str) -> Result<GivenStack> {
     {
         let names: Vec<&str> = Figure::ALL.iter().map(|figure| figure.name()).collect();
         let complaint = format!(
-            "contexts {given}: expected FIGURE=FILE with one of the figures {}, or a file; came {name}",
+            "--contexts {given}: expected a file, or FIGURE=FILE with one of the figures {}, got {name}",
             names.join(", ")
         );
         return Err(Usage(complaint).into());

@@ -17,87 +17,89 @@ use crate::recording::{Format, ReadOptions, SampleType};
 
 /// How a whitener adapts. What is not given has the default of `WhitenerSettings`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[command(next_help_heading = "How it adapts")]
+#[command(next_help_heading = "Adaptation")]
 pub struct Settings {
     /// The number of interneurons [default: as many as there are channels]
     #[arg(long, value_name = "K")]
     pub n_interneurons: Option<usize>,
-    /// Where the synapses come from: `eigenbasis` (of the mean covariance of the contexts), `random` (orthonormal
+    /// The synapses to start from: `eigenbasis` (of the mean covariance of the contexts), `random` (orthonormal
     /// columns), a .npy array of shape (channels, K), or another MODEL; with several contexts they are then learned
     /// [default: eigenbasis]
     #[arg(long, value_name = "WORD|FILE.npy|MODEL")]
     pub synapses: Option<Start>,
     /// How long the gains remember: a number of samples, or a time such as 2s or 500ms, which needs a sample rate.
-    /// Four times as long halves their noise and follows a change of context four times as slowly [default: 1000]
+    /// Four times as long halves their noise, but they follow a change of context four times more slowly [default: 1000]
     #[arg(long, value_name = "TIME")]
     pub time_constant: Option<Time>,
-    /// How long the synapses remember; a hundred time constants or more [default: they stand still]
+    /// How long the synapses remember; use at least a hundred times --time-constant [default: synapses do not change]
     #[arg(long, value_name = "TIME")]
     pub synapse_time_constant: Option<Time>,
-    /// How long the running mean remembers [default: ten time constants]
+    /// How long the running mean remembers [default: ten times --time-constant]
     #[arg(long, value_name = "TIME")]
     pub mean_time_constant: Option<Time>,
-    /// From 0, which only centres and scales, to 1, which whitens [default: 1]
+    /// How strongly to whiten: 0 only centres and scales, 1 whitens fully [default: 1]
     #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
     pub strength: Option<f64>,
-    /// What becomes of a sample with a NaN, an infinity or a saturated value: `mark` makes its row NaN, `hold` repeats
-    /// the one before, `zero` makes it zeros, `error` stops [default: mark]
+    /// What to write for a sample with a NaN, an infinity or a saturated value: `mark` a row of NaN, `hold` the row
+    /// before once more, `zero` a row of zeros; `error` stops [default: mark]
     #[arg(long, value_name = "mark|hold|zero|error", value_parser = bad_samples)]
     pub bad_samples: Option<BadSamples>,
-    /// Groups of channels that are whitened apart: 0-3,4-7 are two of four, 0-2+6,3-5 has one in two pieces
-    /// [default: one of all channels]
+    /// Groups of channels that are whitened separately: `0-3,4-7` makes two groups of four channels; `0-2+6,3-5` puts
+    /// channels 0, 1, 2 and 6 into the first [default: one group of all channels]
     #[arg(long, value_name = "GROUPS")]
     pub groups: Option<Groups>,
     /// The seed of random synapses [default: 0]
     #[arg(long, value_name = "S")]
     pub random_state: Option<u64>,
-    /// Values this large, of either sign, are saturated and count as bad [default: none]
+    /// Values of this size or larger, of either sign, count as saturated and therefore bad [default: no limit]
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     pub saturation: Option<f64>,
-    /// After how many samples mean, gains and synapses move [default: 1]
+    /// The number of samples between two updates of mean, gains and synapses [default: 1]
     #[arg(long, value_name = "SAMPLES")]
     pub update_every: Option<usize>,
-    /// From how many samples mean and scale are taken anew where that is needed [default: 200]
+    /// The number of samples from which mean and scale are estimated again when the input has changed [default: 200]
     #[arg(long, value_name = "SAMPLES")]
     pub calibration: Option<usize>,
-    /// The smallest standard deviation, relative to the scale of the input, that is amplified to one [default: 0.001]
+    /// Directions with a smaller standard deviation than this, relative to the scale of the input, count as empty and are
+    /// not amplified to one [default: 0.001]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub floor: Option<f64>,
-    /// A response this many times larger than expected teaches nothing [default: 30]
+    /// Do not learn from a response that is this many times larger than expected [default: 30]
     #[arg(long, value_name = "TIMES", allow_negative_numbers = true)]
     pub outlier_limit: Option<f64>,
-    /// How long the input must be too large or too small until that counts as a change for good
-    /// [default: two time constants, and 2000 samples at least]
+    /// How long the input must stay too large or too small before mean and scale are estimated again
+    /// [default: twice --time-constant, and at least 2000 samples]
     #[arg(long, value_name = "TIME")]
     pub patience: Option<Time>,
-    /// What M is where no interneuron reaches, relative to the scale of the input [default: 1]
+    /// The leak α in M = α I + W diag(g) Wᵀ, relative to the scale of the input; it matters where there are fewer
+    /// interneurons than channels [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub leak: Option<f64>,
 }
 
 /// How a recording is read, where its file does not say so itself.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[command(next_help_heading = "How recordings are read")]
+#[command(next_help_heading = "Input format")]
 pub struct Reading {
-    /// The format, where the name of the file does not say it
+    /// The format, if the file name does not tell
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// The number of channels of a raw recording
     #[arg(long, value_name = "N")]
     pub channels: Option<usize>,
-    /// The numbers of a raw recording
+    /// The type of the numbers in a raw recording
     #[arg(long, value_enum)]
     pub dtype: Option<SampleType>,
-    /// Samples a second, where the file does not say so
+    /// Samples per second, if the file does not tell
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
     pub sample_rate: Option<f64>,
-    /// The column of a text that holds a label and no channel: its name, or its number from 0
+    /// The column of a CSV or TSV file that holds labels instead of a channel: its name, or its number counted from 0
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
 }
 
 impl Settings {
-    /// What holds where nothing is given, of the settings that have such a value.
+    /// The defaults of those settings that have a fixed one.
     fn usual() -> Self {
         let usual = WhitenerSettings::default();
         Self {
@@ -115,7 +117,7 @@ impl Settings {
         }
     }
 
-    /// Those that differ from the usual ones.
+    /// The settings that differ from their defaults.
     ///
     /// # Errors
     /// When they cannot be put into a table.
@@ -169,19 +171,21 @@ impl Reading {
 /// A whole number of samples, from a flag that may be in seconds.
 ///
 /// # Errors
-/// When it is less than one sample or needs a sample rate that nobody knows: wrong usage.
+/// When it is less than one sample, or needs a sample rate that is not known: wrong usage.
 #[allow(clippy::cast_sign_loss)] // Checked to be one or more.
 pub fn whole_samples(flag: &str, time: Time, sample_rate: Option<f64>) -> Result<u64> {
     let samples = match (time.0, sample_rate) {
         (Span::Samples(samples), _) => samples,
         (Span::Seconds(seconds), Some(rate)) => seconds * rate,
         (Span::Seconds(_), None) => {
-            let complaint = format!("{flag}: a time in seconds needs --sample-rate, or give it in samples");
+            let complaint = format!(
+                "{flag}: a time in seconds needs a sample rate; give --sample-rate, or give the time in samples"
+            );
             return Err(Usage(complaint).into());
         }
     };
     if !(1.0..=1e15).contains(&samples) {
-        return Err(Usage(format!("{flag}: expected 1 to 1e15 samples, came {samples}")).into());
+        return Err(Usage(format!("{flag}: expected 1 to 1e15 samples, got {samples}")).into());
     }
     Ok(samples.round() as u64)
 }

@@ -11,28 +11,28 @@ use super::interruption::stop_or_say;
 use super::progress::Shown;
 use super::settings::{Reading, bad_samples};
 use super::{End, NOTHING_WRITTEN};
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::{Format, Misfits, SampleType, Source};
-use crate::whitening::{Destination, Mode, Order, Outcome, whiten};
+use crate::whitening::{Destination, Mode, Request, Tally, whiten};
 
 /// Whiten a recording with a model, adapting as it goes
 ///
-/// Rows are answered one after another; the gains follow what comes, and a change of context is noticed. The output has
-/// as many rows as the input and the same kind of numbers. Whole numbers are responses times --scale, rounded, and
-/// clipped where they do not fit, with a count.
+/// Rows are whitened one after another. The gains follow the data, and a change of context is detected. The output has
+/// as many rows as the input and the same type of numbers. As int16 or int32 it holds responses times --scale, rounded,
+/// and clipped where they are too large; the number of clipped values is reported.
 ///
-/// The output grows in a hidden file beside OUTPUT and gets its name when it is whole. With --checkpoint a run that was
-/// killed, at whatever moment, goes on with --resume to the very bytes it would have written; the checkpoint is a model
-/// file, and at the end it holds the model as it has adapted.
+/// The output is written to a hidden file beside OUTPUT, and renamed when it is complete. With --checkpoint, a run that
+/// was killed at any moment can continue with --resume, and writes exactly the bytes that it would have written
+/// uninterrupted. The checkpoint is a model file; at the end it holds the adapted model.
 ///
-/// --inverse gives a recording back. Whole numbers are rounded, so an adapting run can be undone from them only if it
-/// learned from them as they were written: with --reversible, both ways.
+/// --inverse restores the recording from the output. Rounded output of an adapting run (int16, int32) can be undone only
+/// if the run was made with --reversible; then give --reversible with --inverse as well.
 ///
 /// Examples:
 ///   leukos whiten model.safetensors day.csv --out white.csv
-///   leukos whiten model.safetensors white.csv --inverse --out again.csv        the recording comes back
-///   leukos whiten model.safetensors probe.npy --reversible --out white.npy     so does one of int16 numbers
-///   leukos whiten model.safetensors day.edf --frozen --out white.npy           with the model as it stands
+///   leukos whiten model.safetensors white.csv --inverse --out again.csv        restore the recording
+///   leukos whiten model.safetensors probe.npy --reversible --out white.npy     int16 that can be undone later
+///   leukos whiten model.safetensors day.edf --frozen --out white.npy           without adapting
 ///   leukos whiten model.safetensors probe.raw --channels 64 --dtype int16 --out white.raw \
 ///       --checkpoint state.safetensors --every 1000000 --resume
 ///   amplifier | leukos whiten model.safetensors - --format raw --channels 8 --dtype float32 --out - | sorter
@@ -43,20 +43,20 @@ pub struct Whiten {
     model: PathBuf,
     /// The recording: a CSV, TSV, .npy, EDF, BDF or raw file, or `-` for standard input
     input: Source,
-    /// Where the output goes: a CSV, TSV, .npy or raw file, or `-` for standard output
+    /// The file to write: CSV, TSV, .npy or raw, or `-` for standard output
     #[arg(long, value_name = "OUTPUT")]
     out: String,
-    /// From 0, which only centres and scales, to 1, which whitens [default: the model's]
+    /// How strongly to whiten: 0 only centres and scales, 1 whitens fully [default: the model's]
     #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
     strength: Option<f64>,
-    /// What becomes of a sample with a NaN, an infinity or a saturated value: `mark` makes its row NaN (zeros among
-    /// whole numbers, counted), `hold` repeats the one before, `zero` makes it zeros, `error` stops [default: the model's]
+    /// What to write for a sample with a NaN, an infinity or a saturated value: `mark` a row of NaN (zeros in int16 and
+    /// int32, counted), `hold` the row before once more, `zero` a row of zeros; `error` stops [default: the model's]
     #[arg(long, value_name = "mark|hold|zero|error", value_parser = bad_samples)]
     bad_samples: Option<BadSamples>,
-    /// Write whitening_mat.npy and whitening_mat_inv.npy, as they are at the end, into this folder
+    /// Write the final whitening matrix and its inverse into this folder: whitening_mat.npy, whitening_mat_inv.npy
     #[arg(long, value_name = "DIR")]
     export_matrix: Option<PathBuf>,
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
@@ -72,45 +72,47 @@ pub struct Whiten {
 /// Which way, and whether anything adapts.
 #[derive(Args)]
 struct Way {
-    /// Whiten with the model as it stands: nothing adapts
+    /// Do not adapt: whiten with the model exactly as it is
     #[arg(long)]
     frozen: bool,
-    /// Turn responses back into stimuli: of a run that adapted from this MODEL, or with --frozen of one that did not
+    /// Turn responses back into stimuli: of a run that started from this MODEL and adapted, or with --frozen of one that
+    /// did not adapt
     #[arg(long)]
     inverse: bool,
-    /// Learn from the responses as they are written, rounded and clipped, so that --inverse --reversible gives the
-    /// recording back; takes about twice as long
+    /// Learn from the responses as written, rounded and clipped, so that --inverse --reversible can restore the
+    /// recording; takes about twice as long
     #[arg(long)]
     reversible: bool,
 }
 
 /// What the output looks like.
 #[derive(Args)]
-#[command(next_help_heading = "What the output looks like")]
+#[command(next_help_heading = "Output format")]
 struct Output {
-    /// The format of the output, where its name does not say it
+    /// The format of the output, if the file name does not tell
     #[arg(long, value_enum)]
     out_format: Option<Format>,
-    /// The numbers of the output [default: those of the input]
+    /// The type of the numbers in the output [default: that of the input]
     #[arg(long, value_enum)]
     out_dtype: Option<SampleType>,
-    /// What a response of one is as a whole number [default: 200 for int16, 1000000 for int32]
+    /// The factor that responses are multiplied by before rounding to int16 or int32 [default: 200 for int16, 1000000
+    /// for int32]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     scale: Option<f64>,
 }
 
 /// How the state is saved.
 #[derive(Args)]
-#[command(next_help_heading = "How nothing is lost")]
+#[command(next_help_heading = "Checkpointing")]
 struct Saving {
-    /// Save the state into this file from time to time
+    /// Save the state of the run into this file at regular intervals
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// After how many samples each time
+    /// The number of samples between two checkpoints
     #[arg(long, value_name = "SAMPLES", requires = "checkpoint", default_value_t = 1_000_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
-    /// Go on from the checkpoint if there is one, and else from the beginning
+    /// Continue from the checkpoint if there is one, otherwise start from the beginning
     #[arg(long, requires = "checkpoint")]
     resume: bool,
 }
@@ -118,22 +120,22 @@ struct Saving {
 impl Whiten {
     pub fn run(self) -> Result<End> {
         let quiet = self.quiet;
-        let order = self.order();
-        let (stop, outlook) = (stop_or_say(interrupted(&order)), Shown::new(quiet));
-        let outcome = match whiten(&order, stop, &outlook) {
-            // Whoever has closed the pipe wants no more.
-            Err(error) if order.output.is_stream() && is_closed_pipe(&error) => {
+        let request = self.request();
+        let (stop, outlook) = (stop_or_say(interrupted(&request)), Shown::new(quiet));
+        let tally = match whiten(&request, stop, &outlook) {
+            // The reader closed the pipe because it has enough: not a failure.
+            Err(error) if request.output.is_stream() && is_closed_pipe(&error) => {
                 return Ok(End::Done);
             }
-            outcome => outcome?,
+            tally => tally?,
         };
-        report(&outcome, &order, &outlook);
-        Ok(if outcome.interrupted { End::Interrupted } else { End::Done })
+        report(&tally, &request, &outlook);
+        Ok(if tally.interrupted { End::Interrupted } else { End::Done })
     }
 
-    fn order(self) -> Order {
+    fn request(self) -> Request {
         let Saving { checkpoint, every, resume } = self.saving;
-        Order {
+        Request {
             options: self.reading.options(),
             model: self.model,
             input: self.input,
@@ -162,20 +164,20 @@ fn is_closed_pipe(error: &Error) -> bool {
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-/// What becomes of a run that is ended early.
-fn interrupted(order: &Order) -> String {
-    match &order.checkpoint {
-        Some((path, _)) => format!("interrupted: --resume goes on from {}", path.display()),
-        None if order.output.is_stream() => "interrupted".into(),
+/// What to say of a run that is ended early.
+fn interrupted(request: &Request) -> String {
+    match &request.checkpoint {
+        Some((path, _)) => format!("interrupted: --resume continues from {}", path.display()),
+        None if request.output.is_stream() => "interrupted".into(),
         None => NOTHING_WRITTEN.into(),
     }
 }
 
 /// Says how it went.
-fn report(outcome: &Outcome, order: &Order, outlook: &dyn Outlook) {
-    let Outcome { rows, bad, misfits: Misfits { clipped, not_numbers }, interrupted, status, .. } = outcome;
+fn report(tally: &Tally, request: &Request, outlook: &dyn Outlook) {
+    let Tally { rows, bad, misfits: Misfits { clipped, not_numbers }, interrupted, status, .. } = tally;
     if *interrupted {
-        outlook.say(&format!("{} after {rows} rows", self::interrupted(order)));
+        outlook.say(&format!("{} after {rows} rows", self::interrupted(request)));
         return;
     }
     outlook.say(status);
@@ -184,7 +186,7 @@ fn report(outcome: &Outcome, order: &Order, outlook: &dyn Outlook) {
             .say(&format!("{clipped} numbers were too large for the output and were clipped; see --scale"));
     }
     if *not_numbers > 0 {
-        outlook.say(&format!("{not_numbers} numbers are NaN and were written as 0"));
+        outlook.say(&format!("{not_numbers} numbers were NaN and were written as 0"));
     }
-    outlook.say(&format!("{}: {rows} rows written, {bad} of them from bad samples", order.output));
+    outlook.say(&format!("{}: {rows} rows written, {bad} of them from bad samples", request.output));
 }

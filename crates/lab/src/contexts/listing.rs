@@ -1,4 +1,4 @@
-//! Says in words and in a table what became of each image.
+//! Lists, in words and in a table, which images gave a context and why others did not.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::sums::Sums;
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::{Layout, ReadOptions, Reader, Rows, Source, open};
 
 /// What makes a context.
@@ -15,8 +15,8 @@ pub enum Division {
     Files,
     /// All rows with the same label, in whichever recording.
     Labels,
-    /// So many rows of a recording that follow one another. What is left at its end is one of its own if it has
-    /// half that length, and else belongs to the one before.
+    /// Segments of this many consecutive rows of a recording. The remainder at the end is a segment of its own if it has
+    /// at least half that length, and otherwise joins the one before.
     Segments(u64),
 }
 
@@ -55,8 +55,9 @@ impl Recordings {
             let layout = reader.layout();
             match &mut whole {
                 None => whole = Some(layout.clone()),
-                Some(whole) => agree(whole, layout)
-                    .with_context(|| format!("{source} and {} do not belong together", sources[0]))?,
+                Some(whole) => agree(whole, layout).with_context(|| {
+                    format!("{source} and {} do not have the same channels and sample rate", sources[0])
+                })?,
             }
             opened.push((name, reader));
         }
@@ -96,15 +97,15 @@ impl Recordings {
 
 /// Sees that a layout is that of the recordings before it, and adds what they did not say.
 fn agree(whole: &mut Layout, layout: &Layout) -> Result<()> {
-    let [expected, came] = [whole.channels, layout.channels];
-    ensure!(expected == came, "expected {expected} channels, came {came}");
-    if let (Some(expected), Some(came)) = (&whole.names, &layout.names)
-        && let Some((expected, came)) = expected.iter().zip(came).find(|(expected, came)| expected != came)
+    let [expected, got] = [whole.channels, layout.channels];
+    ensure!(expected == got, "expected {expected} channels, got {got}");
+    if let (Some(expected), Some(got)) = (&whole.names, &layout.names)
+        && let Some((expected, got)) = expected.iter().zip(got).find(|(expected, got)| expected != got)
     {
-        bail!("expected a channel named {expected:?}, came {came:?} in its place");
+        bail!("expected a channel named {expected:?}, got {got:?} in its place");
     }
-    if let (Some(expected), Some(came)) = (whole.sample_rate, layout.sample_rate) {
-        ensure!(expected == came, "expected {expected} samples a second, came {came}");
+    if let (Some(expected), Some(got)) = (whole.sample_rate, layout.sample_rate) {
+        ensure!(expected == got, "expected a sample rate of {expected} Hz, got {got} Hz");
     }
     whole.names = whole.names.take().or_else(|| layout.names.clone());
     whole.sample_rate = whole.sample_rate.or(layout.sample_rate);

@@ -101,8 +101,8 @@ struct Segments {
     current: RunningMoments,
     /// How many rows the current one has.
     filled: u64,
-    /// The last complete one with the rows of the current one: until that has half its length, nobody knows whether
-    /// it is a segment or the end of the one before, so its rows are summed up both ways.
+    /// The last complete one with the rows of the current one: until that has half its length, it
+    /// may become a segment or join the one before, so its rows are summed up both ways.
     prolonged: Option<RunningMoments>,
 }
 

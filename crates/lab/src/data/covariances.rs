@@ -1,4 +1,4 @@
-//! Reads and writes stacks of covariances in `.npy` files and says, when one will not do, which file, which context and why.
+//! Reads and writes stacks of covariances in `.npy` files. Errors name the file, the context and the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ fn contexts_of(bytes: &[u8]) -> Result<Contexts> {
 
 /// Whether a file is a `.npy` array of three dimensions, and so a stack rather than a recording.
 pub fn is_stack(path: &Path) -> bool {
-    // What is read of a pipe is gone.
+    // Bytes that are read from a pipe cannot be read again.
     let file = if path.is_file() { std::fs::File::open(path).ok() } else { None };
     let header = file.and_then(|file| NpyHeader::from_reader(file).ok());
     header.is_some_and(|header| header.shape().len() == 3)
@@ -60,10 +60,10 @@ pub fn is_stack(path: &Path) -> bool {
 fn shape(header: &NpyHeader) -> Result<[usize; 2]> {
     let shape = header.shape();
     let &[count, rows, columns] = shape else {
-        bail!("expected three dimensions (contexts, N, N), came shape {shape:?}");
+        bail!("expected three dimensions (contexts, N, N), got shape {shape:?}");
     };
-    ensure!(rows == columns, "expected square covariances (contexts, N, N), came shape {shape:?}");
-    ensure!(count > 0 && rows > 0, "expected at least one context and one neuron, came shape {shape:?}");
+    ensure!(rows == columns, "expected square covariances (contexts, N, N), got shape {shape:?}");
+    ensure!(count > 0 && rows > 0, "expected at least one context and one neuron, got shape {shape:?}");
     Ok([usize::try_from(count)?, usize::try_from(rows)?])
 }
 
@@ -75,7 +75,7 @@ pub(super) fn require_floats(header: &NpyHeader) -> Result<bool> {
     {
         return Ok(kind.size_field() == 4);
     }
-    bail!("expected float32 or float64 numbers, came dtype {}", header.dtype().descr())
+    bail!("expected float32 or float64 numbers, got dtype {}", header.dtype().descr())
 }
 
 pub(super) fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Result<Vec<f64>> {
@@ -84,7 +84,7 @@ pub(super) fn numbers(file: NpyFile<&[u8]>, expected: usize, single: bool) -> Re
     // Before anything is allocated for what the header promises.
     ensure!(
         bytes.len() / size >= expected,
-        "the file is cut short: its header promises {expected} numbers, it holds {}",
+        "the file is cut short: its header says {expected} numbers, but it holds {}",
         bytes.len() / size
     );
     let file = NpyFile::with_header(header, bytes);
@@ -103,7 +103,7 @@ fn symmetric(c: usize, matrix: &Matrix, single: bool) -> Result<Matrix> {
     for i in 0..n {
         for j in 0..n {
             let (here, there) = (matrix[(i, j)], matrix[(j, i)]);
-            ensure!(here.is_finite(), "covariances[{c}]: expected finite numbers, came {here} at ({i}, {j})");
+            ensure!(here.is_finite(), "covariances[{c}]: expected finite numbers, got {here} at ({i}, {j})");
             ensure!(
                 (here - there).abs() <= ASYMMETRY[usize::from(single)] * scale,
                 "covariances[{c}]: expected a symmetric matrix, but entries ({i}, {j}) and ({j}, {i}) are {here} and {there}"

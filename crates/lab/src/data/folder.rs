@@ -22,7 +22,7 @@ pub struct Folder {
 /// From how many bytes on an image is large.
 const LARGE: u64 = 64 << 20;
 
-/// A turnstile: large images are read one at a time, however many threads there are, so that memory does not grow
+/// A lock: large images are read one at a time, however many threads there are, so that memory does not grow
 /// with their number.
 #[derive(Debug, Default)]
 pub struct LargeImages(Mutex<()>);
@@ -34,8 +34,8 @@ pub struct LargeImages(Mutex<()>);
 /// When there is no such folder or it cannot be read.
 pub fn read_folder(path: &Path) -> Result<Folder> {
     let list = || -> Result<Vec<PathBuf>> {
-        ensure!(path.exists(), "expected a folder of images, but there is nothing of this name");
-        ensure!(path.is_dir(), "expected a folder of images, came a file");
+        ensure!(path.exists(), "expected a folder of images, but nothing with this name exists");
+        ensure!(path.is_dir(), "expected a folder of images, got a file");
         let entries = fs::read_dir(path).context("the folder cannot be read")?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
         paths.sort_unstable();
@@ -46,7 +46,7 @@ pub fn read_folder(path: &Path) -> Result<Folder> {
     Ok(Folder { images, others: others.iter().map(|path| file_name(path)).collect() })
 }
 
-/// The last part of a path, for people to read: what a terminal or a picture would stumble over is marked as unknown.
+/// The last part of a path for display: characters that a terminal or a picture cannot show are replaced.
 pub fn file_name(path: &Path) -> String {
     let harmless = |letter: char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -69,7 +69,7 @@ fn extension(path: &Path) -> Option<String> {
 /// When it cannot be read or is not the image its name announces.
 pub fn read_image<T>(path: &Path, large: &LargeImages, use_image: impl FnOnce(Image) -> T) -> Result<T> {
     let size = fs::metadata(path).context("the file cannot be read")?.len();
-    ensure!(size <= LARGEST, "expected a file of {} MiB at most, came {} MiB", LARGEST >> 20, size >> 20);
+    ensure!(size <= LARGEST, "expected a file of {} MiB at most, got {} MiB", LARGEST >> 20, size >> 20);
     let bytes = fs::read(path).context("the file cannot be read")?;
     if matches!(extension(path).as_deref(), Some("imc" | "iml")) {
         return Ok(use_image(read_van_hateren(&bytes)?));

@@ -61,7 +61,7 @@ impl Image {
         let expected = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(layout.samples()));
         ensure!(
             expected == Some(levels.len()),
-            "expected {width} x {height} pixels of {} samples, came {} samples",
+            "expected {width} x {height} pixels of {} samples, got {} samples",
             layout.samples(),
             levels.len()
         );

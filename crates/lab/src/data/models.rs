@@ -24,7 +24,7 @@ pub fn read_model<T: Real>(path: &Path) -> Result<Model<T>> {
     read().with_context(|| format!("model {}", path.display()))
 }
 
-/// Writes a model file, whole or not at all.
+/// Writes a model file, completely or not at all.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -35,7 +35,7 @@ pub fn write_model<T: Real>(path: &Path, model: &Model<T>) -> Result<()> {
 /// Whether a file is a model, by its name or by how it begins: the length of a JSON text, and the text.
 pub fn is_model(path: &Path) -> bool {
     let begins = || -> Option<bool> {
-        // What is read of a pipe is gone.
+        // Bytes that are read from a pipe cannot be read again.
         path.is_file().then_some(())?;
         let mut head = Vec::new();
         File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;
@@ -49,24 +49,20 @@ pub fn is_model(path: &Path) -> bool {
 /// Checks that a recording has the channels of a model, under their names, and its sample rate, where they say so.
 ///
 /// # Errors
-/// When a recording of this layout is for another one.
+/// When a recording of this layout does not belong to the model.
 pub fn require_fit<T: Real>(model: &Model<T>, layout: &Layout) -> Result<()> {
     let channels = model.whitener.channels();
-    ensure!(
-        layout.channels == channels,
-        "expected the model's {channels} channels, came {}",
-        layout.channels
-    );
-    if let (Some(expected), Some(came)) = (&model.channel_names, &layout.names)
-        && let Some(j) = (0..channels).find(|&j| expected[j] != came[j])
+    ensure!(layout.channels == channels, "expected the model's {channels} channels, got {}", layout.channels);
+    if let (Some(expected), Some(got)) = (&model.channel_names, &layout.names)
+        && let Some(j) = (0..channels).find(|&j| expected[j] != got[j])
     {
-        bail!("expected channel {j} to be {:?} as in the model, came {:?}", expected[j], came[j]);
+        bail!("expected channel {j} to be {:?} as in the model, got {:?}", expected[j], got[j]);
     }
     let rate = model.whitener.whiteners().find_map(|whitener| whitener.settings().sample_rate);
-    if let (Some(expected), Some(came)) = (rate, layout.sample_rate)
-        && (expected - came).abs() > 1e-9 * expected
+    if let (Some(expected), Some(got)) = (rate, layout.sample_rate)
+        && (expected - got).abs() > 1e-9 * expected
     {
-        bail!("expected a sample rate of {expected} Hz as the model was made for, came {came} Hz");
+        bail!("expected a sample rate of {expected} Hz as in the model, got {got} Hz");
     }
     Ok(())
 }
@@ -80,7 +76,10 @@ pub fn read_synapses(path: &Path) -> Result<Matrix> {
         let model: Model = read_model(path)?;
         let single = model.whitener.single().map(|whitener| whitener.circuit().synapses().feedback().clone());
         return single.with_context(|| {
-            format!("model {}: expected one group of all channels to take synapses from", path.display())
+            format!(
+                "model {}: expected one group of all channels to take synapses from, got several",
+                path.display()
+            )
         });
     }
     let read = || -> Result<Matrix> {
@@ -94,7 +93,7 @@ fn matrix_of(bytes: &[u8]) -> Result<Matrix> {
     let file =
         NpyFile::new(bytes).context("expected a model or a .npy file, but its header cannot be read")?;
     let &[rows, columns] = file.header().shape() else {
-        bail!("expected two dimensions (channels, interneurons), came shape {:?}", file.header().shape());
+        bail!("expected two dimensions (channels, interneurons), got shape {:?}", file.header().shape());
     };
     let (order, single) = (file.header().order(), require_floats(file.header())?);
     let [rows, columns] = [usize::try_from(rows)?, usize::try_from(columns)?];

@@ -28,7 +28,7 @@ pub enum Sampling {
 
 /// How many patches are summed up together.
 const BLOCK: usize = 256;
-/// How many samples pass before someone is asked whether to go on.
+/// How many samples are taken between two checks whether to stop.
 const PAUSE: usize = 4096;
 
 /// Why there is no covariance.
@@ -36,7 +36,7 @@ const PAUSE: usize = 4096;
 pub enum NoCovariance {
     /// The image has no room for the patch.
     TooSmall,
-    /// Someone said to break off.
+    /// The work was stopped from outside.
     BrokenOff,
     /// The patches have none.
     Unusable(Error),

@@ -23,7 +23,7 @@ impl<'a> Photograph<'a> {
     /// When it is no image of a known format, is damaged, or is too large.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
         let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
-        ensure!(reader.format().is_some(), "expected a PNG, JPEG, TIFF or WebP image, came something else");
+        ensure!(reader.format().is_some(), "expected a PNG, JPEG, TIFF or WebP image, got something else");
         let mut limits = Limits::default();
         // A decoder needs room beside the image itself, which is checked below with a better message.
         limits.max_alloc = Some(2 * LARGEST);
@@ -33,7 +33,7 @@ impl<'a> Photograph<'a> {
         let ((width, height), needed) = (photograph.decoder.dimensions(), photograph.memory());
         ensure!(
             needed <= LARGEST,
-            "expected an image that takes {} MiB at most, came {width} x {height} pixels that take {} MiB",
+            "expected an image that takes {} MiB at most, got {width} x {height} pixels that take {} MiB",
             LARGEST >> 20,
             needed >> 20
         );
@@ -65,7 +65,7 @@ impl<'a> Photograph<'a> {
             DynamicImage::ImageLumaA16(image) => (Layout::GreyAlpha, Levels::Words(image.into_raw())),
             DynamicImage::ImageRgb16(image) => (Layout::Colour, Levels::Words(image.into_raw())),
             DynamicImage::ImageRgba16(image) => (Layout::ColourAlpha, Levels::Words(image.into_raw())),
-            other => bail!("expected 8 or 16 bits a sample, came {:?}", other.color()),
+            other => bail!("expected 8 or 16 bits a sample, got {:?}", other.color()),
         };
         Image::new(size, layout, levels, Transfer::Srgb)
     }

@@ -20,9 +20,9 @@ pub fn read_van_hateren(bytes: &[u8]) -> Result<Image> {
     let found = bytes.len();
     ensure!(
         found >= BYTES,
-        "the file is cut short: expected {WIDTH} x {HEIGHT} pixels in {BYTES} bytes, came {found}"
+        "the file is cut short: expected {WIDTH} x {HEIGHT} pixels in {BYTES} bytes, got {found}"
     );
-    ensure!(found == BYTES, "expected {WIDTH} x {HEIGHT} pixels in {BYTES} bytes, came {found}");
+    ensure!(found == BYTES, "expected {WIDTH} x {HEIGHT} pixels in {BYTES} bytes, got {found}");
     let levels = bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
     Image::new([WIDTH, HEIGHT], Layout::Grey, Levels::Words(levels), Transfer::Linear)
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::images::{Images, ImagesSpec};
-use super::plan::{Draws, Fit, Setting};
+use super::plan::{Draws, Setting, StackSize};
 use super::spec::{Positive, Scale, Scaled};
 use super::statistics::{Divergence, Outcome, Starts, median};
 use super::sweep::SweepAt;
@@ -51,17 +51,17 @@ struct RatesAt {
     paper: Vec<Positive>,
 }
 
-/// Who follows a switch.
+/// What adapts after a switch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Follower {
-    /// Gains by Eq. (7) on such synapses, not told.
+    /// Gains by Eq. (7) on such synapses; not told of the switch.
     Gradient(Basis),
-    /// Gains by a prior over gains, told.
+    /// Gains with a prior over gains; told of the switch.
     Prior(Basis),
     /// The same without the correlations between gains.
     IndependentPrior(Basis),
-    /// No circuit, told.
+    /// No circuit; told of the switch.
     Estimate(Estimator),
 }
 
@@ -107,7 +107,7 @@ impl Run {
     }
 }
 
-/// Where optimal gains leave an error above this, no rate will reach [`ADAPTED`], and the middle one stands for all.
+/// If optimal gains leave an error above this, no rate will reach [`ADAPTED`], and only the middle rate is run.
 const HOPELESS: f64 = 4.0 * ADAPTED;
 
 impl FigureSpec for AdaptationSpec {
@@ -118,8 +118,8 @@ impl FigureSpec for AdaptationSpec {
 
 impl Adaptation {
     fn new(spec: AdaptationSpec, setting: &Setting) -> Result<Self> {
-        let fit = Fit::Any { usual: spec.images.neurons(), other: 0 };
-        let images = spec.images.contexts(Figure::Adaptation, setting, fit)?;
+        let size = StackSize::Any { usual: spec.images.neurons(), other: 0 };
+        let images = spec.images.contexts(Figure::Adaptation, setting, size)?;
         let (scale, draws) = (setting.scale, setting.draws(Figure::Adaptation));
         Ok(Self { spec, images, library: Library::default(), scale, draws })
     }
@@ -176,7 +176,7 @@ impl Adaptation {
         Ok(Run { floor: Some(floor), adapted })
     }
 
-    /// Whence and whither: the same for all variants of a start.
+    /// The contexts before and after the switch: the same for all variants of a start.
     fn switch<'a>(&self, split: &'a Split, start: usize) -> Switch<'a> {
         let mut rng = self.draws.start("contexts", start);
         let from = rng.random_range(0..split.train.len());
@@ -242,7 +242,7 @@ fn best_rate(starts: &Starts<Run>) -> usize {
         let end = starts.statistic(|run| run.error(rate, |adapted| &adapted.curve, last(run)));
         let samples = starts.statistic(|run| run.samples(rate));
         let [samples, end] = [samples, end].map(|of| of.median.unwrap_or(f64::INFINITY));
-        // Where one rate stands for all, it is the middle one.
+        // If only one rate was run, it is the middle one.
         [samples, -(reached(starts, rate) as f64), end, f64::from(u8::from(rate != rates / 2))]
     };
     let merits: Vec<_> = (0..rates).map(merits).collect();

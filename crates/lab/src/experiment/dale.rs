@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::images::{Images, ImagesSpec};
 use super::offline::mean;
 use super::online::{columns, log_grid};
-use super::plan::{Draws, Fit, Setting};
+use super::plan::{Draws, Setting, StackSize};
 use super::spec::{Scale, Scaled};
 use super::statistics::{Outcome, Starts};
 use super::sweep::SweepAt;
@@ -95,8 +95,8 @@ impl FigureSpec for DaleSpec {
 
 impl Dale {
     fn new(spec: DaleSpec, setting: &Setting) -> Result<Self> {
-        let fit = Fit::Any { usual: spec.images.neurons(), other: 0 };
-        let images = spec.images.contexts(Figure::Dale, setting, fit)?;
+        let size = StackSize::Any { usual: spec.images.neurons(), other: 0 };
+        let images = spec.images.contexts(Figure::Dale, setting, size)?;
         Ok(Self { spec, images, scale: setting.scale, draws: setting.draws(Figure::Dale) })
     }
 
@@ -167,7 +167,7 @@ impl Dale {
         for covariance in contexts.covariances() {
             let covariances = vec![covariance.clone()];
             let mut run = constraint.adapt(&self.spec.rates, circuit.clone(), covariances)?;
-            // Twice as long as in training, so that what is left is not what gains have not yet done.
+            // Twice as long as in training, so that the gains have settled and the error is not theirs.
             run.advance(&[0], 2 * self.spec.steps.get(), &mut ())?;
             errors.push(meter.error(run.circuit(), covariance)?);
             asymmetries.push(asymmetry_of(&run.circuit().inverse_whitening_matrix()));

@@ -100,7 +100,7 @@ impl Geometry {
         outside as f64 / residuals.len() as f64
     }
 
-    /// Covariances, and what the circuits make of them and of a switch from each of three contexts to the next.
+    /// Covariances of stimuli and responses, and the responses to a switch from each of three contexts to the next.
     fn shown(
         &self,
         drawn: &SyntheticContexts,

@@ -59,7 +59,7 @@ struct Run {
     column_length: f64,
 }
 
-/// How a number that lies between two of the machine's becomes one of them.
+/// How a number between two that the machine can represent is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rounding {
     /// The nearer one.
@@ -68,7 +68,7 @@ enum Rounding {
     Stochastic,
 }
 
-/// Numbers that a machine has, evenly spaced.
+/// The numbers that a machine can represent, evenly spaced.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     from: f64,

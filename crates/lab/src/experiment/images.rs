@@ -9,7 +9,7 @@ use leukos::contexts::{Contexts, Fields, Patch, Split};
 use leukos::{Matrix, cosine_basis, cosine_basis_2d, eigenbasis};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Draws, Fit, Setting, fingerprint_of};
+use super::plan::{Draws, Setting, StackSize, fingerprint_of};
 use super::{Figure, Origin, Origins, Source};
 use crate::data::Stack;
 
@@ -68,8 +68,8 @@ impl ImagesSpec {
     }
 
     /// The contexts for a figure that has no other set, or whose other set has another N.
-    pub fn contexts(&self, figure: Figure, setting: &Setting, fit: Fit) -> Result<Images> {
-        let given = setting.stack_for(figure, fit);
+    pub fn contexts(&self, figure: Figure, setting: &Setting, size: StackSize) -> Result<Images> {
+        let given = setting.stack_for(figure, size);
         let contexts = match given {
             Some(stack) => stack.contexts.clone(),
             None => self.generate(figure, setting)?,
@@ -150,8 +150,12 @@ pub fn all_images<'a>(
         // A stack of yet another size can only stand for one size of patches: the first, which is 5 × 5.
         let other = others.clone().map(|(_, other)| other.neurons()).find(|&other| other != usual);
         let first = others.clone().next().is_some_and(|(_, first)| first.neurons() == usual);
-        let fit = if first { Fit::Any { usual, other: other.unwrap_or(0) } } else { Fit::Exactly(usual) };
-        Ok((name.clone(), spec.contexts(figure, setting, fit)?))
+        let size = if first {
+            StackSize::Any { usual, other: other.unwrap_or(0) }
+        } else {
+            StackSize::Exactly(usual)
+        };
+        Ok((name.clone(), spec.contexts(figure, setting, size)?))
     };
     specs.map(images).collect()
 }

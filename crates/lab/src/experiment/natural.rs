@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::images::{Images, ImagesSpec};
 use super::offline::{Learned, Learning, Optimality, errors, grid, mean};
 use super::online::columns;
-use super::plan::{Draws, Fit, Setting};
+use super::plan::{Draws, Setting, StackSize};
 use super::spec::Scale;
 use super::statistics::{Outcome, Starts, Statistic};
 use super::trial::TrialSpec;
@@ -73,8 +73,8 @@ impl FigureSpec for NaturalSpec {
 
 impl Natural {
     fn new(spec: NaturalSpec, setting: &Setting) -> Result<Self> {
-        let fit = Fit::Any { usual: spec.images.neurons(), other: 0 };
-        let images = spec.images.contexts(Figure::Natural, setting, fit)?;
+        let size = StackSize::Any { usual: spec.images.neurons(), other: 0 };
+        let images = spec.images.contexts(Figure::Natural, setting, size)?;
         Ok(Self { spec, images, scale: setting.scale, draws: setting.draws(Figure::Natural) })
     }
 

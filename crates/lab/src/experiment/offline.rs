@@ -84,7 +84,7 @@ pub struct Learned {
 /// What the learner says about an optimum of Eq. (3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Optimality {
-    /// Whether it came to rest.
+    /// Whether it converged.
     pub converged: bool,
     /// How far the mean objective of the contexts learned from is above its bound.
     pub gap: f64,
@@ -94,12 +94,12 @@ pub struct Optimality {
     pub largest_gain: f64,
 }
 
-/// Columns this near to each other have run away: they draw together while their gains grow with opposite signs, and
-/// no W attains the minimum. The learner comes to rest there all the same, where rounding hides the rest of the way.
+/// Columns this close together have diverged: they approach each other while their gains grow with opposite signs, and no
+/// W attains the minimum. The learner still stops there, where rounding hides any further progress.
 const DRAWN_TOGETHER: f64 = 0.99;
 
 impl Optimality {
-    /// Whether this is a minimum, rather than a place on the way to one that lies at infinity.
+    /// Whether this is a minimum, rather than a point on the way to one at infinity.
     pub fn is_settled(&self) -> bool {
         self.converged && self.nearest_columns < DRAWN_TOGETHER
     }
@@ -292,7 +292,7 @@ impl Optimum {
         let progress = learner.advance(self.iterations.get());
         let gains = learner.gains();
         let optimum = Optimality {
-            // Where rounding hides what is left to gain, it has come to rest as well.
+            // It has also converged if rounding hides any further progress.
             converged: progress.state != LearningState::Learning,
             gap: progress.gap,
             nearest_columns: nearest_columns(learner.synapses()),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::images::{Images, ImagesSpec};
 use super::online::columns;
-use super::plan::{Draws, Fit, Setting};
+use super::plan::{Draws, Setting, StackSize};
 use super::spec::Scale;
 use super::statistics::{Divergence, Outcome, Starts, Statistic};
 use super::trial::TrialSpec;
@@ -61,8 +61,8 @@ impl FigureSpec for OneDimensionalSpec {
 
 impl OneDimensional {
     fn new(spec: OneDimensionalSpec, setting: &Setting) -> Result<Self> {
-        let fit = Fit::Any { usual: spec.images.neurons(), other: 0 };
-        let images = spec.images.contexts(Figure::OneDimensional, setting, fit)?;
+        let size = StackSize::Any { usual: spec.images.neurons(), other: 0 };
+        let images = spec.images.contexts(Figure::OneDimensional, setting, size)?;
         Ok(Self { spec, images, scale: setting.scale, draws: setting.draws(Figure::OneDimensional) })
     }
 

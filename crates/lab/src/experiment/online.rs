@@ -33,7 +33,7 @@ impl Training {
         Ok(Self { run, stimuli, meter, block: room(), responses: room() })
     }
 
-    /// Presents a context to a circuit that nobody watches.
+    /// Presents a context to a circuit without measuring it.
     pub fn present(&mut self, context: usize) -> leukos::Result<()> {
         self.stimuli.fill(context, &mut self.block)?;
         self.run.advance(&self.block, &mut self.responses, &mut ()).map(drop)
@@ -85,7 +85,7 @@ struct Watch<'a, F> {
 
 impl<F: FnMut(&Circuit, f64)> Observer<f64> for Watch<'_, F> {
     fn see(&mut self, step: &Step<'_, f64>) -> ControlFlow<()> {
-        // A circuit that a direct run shows is valid, so there is an error; NaN would show that it is not so.
+        // A circuit of a direct run is valid, so its error exists; NaN would show that it is not.
         let error = self.meter.error(step.circuit, self.covariance).unwrap_or(f64::NAN);
         (self.see)(step.circuit, error);
         ControlFlow::Continue(())

@@ -66,7 +66,7 @@ pub struct Family {
 pub enum AxesSpec {
     /// Uniform on the circle.
     Circle,
-    /// Uniform on the circle, drawn anew until they are so many degrees apart.
+    /// Uniform on the circle, drawn again until they are this many degrees apart.
     Degrees([f64; 2]),
     /// Uniform on the part of the circle without negative entries.
     Quadrant,
@@ -197,7 +197,7 @@ impl OnlineSpec {
         let leak = self.leak;
         ensure!(
             leak.is_finite() && leak >= 0.0,
-            "{variant}.leak: expected a finite number, 0 or more, came {leak}"
+            "{variant}.leak: expected a finite number, 0 or more, got {leak}"
         );
         Ok(())
     }

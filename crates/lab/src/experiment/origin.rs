@@ -1,4 +1,4 @@
-//! Says where contexts come from: in words for people, and by kind for whoever compares numbers.
+//! Describes where contexts come from: in words, and by kind, so that only comparable numbers are compared.
 
 use std::collections::BTreeMap;
 

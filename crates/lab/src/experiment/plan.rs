@@ -13,7 +13,7 @@ use crate::files::fingerprint;
 /// What the caller has chosen for all figures.
 #[derive(Debug)]
 pub struct Setting {
-    /// How much of the work is done.
+    /// How much is computed.
     pub scale: Scale,
     /// The seed all random numbers come from.
     pub seed: u64,
@@ -39,10 +39,12 @@ impl GivenStack {
     pub fn complaint(&self) -> Option<String> {
         let n = self.stack.contexts.neurons();
         let complaint = match self.figure {
-            Some(figure) => format!("{} does not use it: name a figure of natural contexts", figure.name()),
-            None => format!(
-                "its N = {n} fits none of the figures asked for; write FIGURE=FILE to use it all the same"
-            ),
+            Some(figure) => {
+                format!("the figure {} does not use natural contexts; name one that does", figure.name())
+            }
+            None => {
+                format!("its N = {n} is not that of any figure asked for; write FIGURE=FILE to use it anyway")
+            }
         };
         (!self.used.get()).then(|| format!("contexts {}: {complaint}", self.stack.path.display()))
     }
@@ -50,7 +52,7 @@ impl GivenStack {
 
 /// Which stacks a set of natural contexts can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub enum StackSize {
     /// Only those with this N.
     Exactly(usize),
     /// Those with this N, and any that is given for the figure by name and is not of size `other`.
@@ -69,18 +71,18 @@ impl Setting {
     }
 
     /// The stack that was given for a set of natural contexts of a figure.
-    pub fn stack_for(&self, figure: Figure, fit: Fit) -> Option<&Stack> {
-        let size = |given: &GivenStack| given.stack.contexts.neurons();
+    pub fn stack_for(&self, figure: Figure, size: StackSize) -> Option<&Stack> {
+        let neurons = |given: &GivenStack| given.stack.contexts.neurons();
         let named = |given: &&GivenStack| {
             given.figure == Some(figure)
-                && match fit {
-                    Fit::Exactly(n) => size(given) == n,
-                    Fit::Any { other, .. } => size(given) != other,
+                && match size {
+                    StackSize::Exactly(n) => neurons(given) == n,
+                    StackSize::Any { other, .. } => neurons(given) != other,
                 }
         };
         let fitting = |given: &&GivenStack| {
-            let (Fit::Exactly(n) | Fit::Any { usual: n, .. }) = fit;
-            given.figure.is_none() && size(given) == n
+            let (StackSize::Exactly(n) | StackSize::Any { usual: n, .. }) = size;
+            given.figure.is_none() && neurons(given) == n
         };
         let given = self.stacks.iter().find(named).or_else(|| self.stacks.iter().find(fitting))?;
         given.used.set(true);

@@ -79,7 +79,10 @@ impl FigureSpec for RecurrenceSpec {
         for (name, variant) in &self.variants {
             variant.training.validate(name)?;
             let tied = variant.training.multiplier_rate.is_none();
-            ensure!(tied, "{name}.training.multiplier_rate: expected none, as M has to be symmetric");
+            ensure!(
+                tied,
+                "{name}.training.multiplier_rate: expected no such key, because M has to be symmetric"
+            );
             let known = variant.shown.iter().all(|shown| variant.iterations.contains(shown));
             ensure!(known, "{name}.shown: expected some of its iterations");
         }
@@ -139,7 +142,7 @@ impl Recurrence {
     }
 }
 
-/// A loop is certified only now and then, so whoever looks at every circuit may be the first to see that M is not valid.
+/// The run checks M only now and then, so a caller that looks at every circuit may be the first to see that M is not valid.
 fn lost(error: Error, step: &Step<'_>) -> Error {
     let Error::NotPositiveDefinite { test, .. } = error else { return error };
     Box::new(Diverged { step: step.index, test, last_valid_step: step.index, circuit: step.circuit.clone() })

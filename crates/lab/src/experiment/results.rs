@@ -1,4 +1,4 @@
-//! Writes down what came out: `results.json` for every number, `panels.json` for the series behind the pictures.
+//! Writes the results: `results.json` with every number, `panels.json` with the series behind the pictures.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub struct Results {
     pub scale: Scale,
     /// The seed all random numbers come from.
     pub seed: u64,
-    /// The processor, where the system tells.
+    /// The processor, if the system tells.
     pub processor: Option<String>,
     /// The number of threads.
     pub jobs: usize,

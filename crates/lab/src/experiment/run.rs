@@ -12,19 +12,8 @@ use super::plan::{Plan, Planned};
 use super::results::{Reported, Results};
 use super::store::Store;
 use super::{Figure, RecordMap, Records, Setting, Task};
+use crate::outlook::Outlook;
 use crate::threads::side_by_side;
-
-/// Someone who is told how far the work has come.
-pub trait Outlook: Sync {
-    /// So much work lies ahead, in units that take about equally long; 0 where nobody knows.
-    fn begin(&self, work: u64);
-    /// A task of this figure and size is done.
-    fn done(&self, figure: &str, work: u64);
-    /// Something the user should know.
-    fn say(&self, message: &str);
-    /// Nothing more will be said.
-    fn end(&self);
-}
 
 /// A figure's records and where they are kept.
 struct Progress<'a> {
@@ -45,13 +34,13 @@ pub struct Execution<'a> {
     pub directory: &'a Path,
     /// The number of threads.
     pub jobs: usize,
-    /// Who is told how far it has come.
+    /// Where progress is reported.
     pub outlook: &'a dyn Outlook,
     /// Set from outside to end the work early.
     pub stop: &'a AtomicBool,
 }
 
-/// Does all tasks that no earlier call has done, and sums up. `None` when it was stopped before the end; finished
+/// Runs all tasks that no earlier call has finished, and sums up. `None` when it was stopped before the end; finished
 /// tasks are then kept in the directory.
 ///
 /// # Errors
@@ -101,14 +90,14 @@ fn open<'a>(planned: &'a Planned, how: &Execution<'_>) -> Result<Progress<'a>> {
     if found.damaged > 0 {
         let lines = if found.damaged == 1 { "line was" } else { "lines were" };
         how.outlook.say(&format!(
-            "{name}: {} {lines} damaged or cut off in {}; what is missing is run again",
+            "{name}: {} {lines} damaged or incomplete in {}; these runs are repeated",
             found.damaged,
             path.display()
         ));
     }
     if found.outdated {
         how.outlook.say(&format!(
-            "{name}: begins anew, because spec, scale, seed, contexts or program are not those of the runs in {}",
+            "{name}: starting from scratch, because the runs in {} were made with another spec, scale, seed, contexts or program",
             path.display()
         ));
     } else if !found.records.is_empty() {

@@ -48,7 +48,7 @@ impl TryFrom<f64> for Positive {
         if value.is_finite() && value > 0.0 {
             return Ok(Self(value));
         }
-        Err(format!("expected a finite number above 0, came {value}"))
+        Err(format!("expected a finite number above 0, got {value}"))
     }
 }
 
@@ -76,7 +76,7 @@ pub trait FigureSpec: DeserializeOwned + Serialize {
     /// The experiment it describes.
     ///
     /// # Errors
-    /// When a value will not do, or contexts cannot be drawn with it.
+    /// When a value is not allowed, or contexts cannot be drawn with it.
     fn experiment(self, setting: &Setting) -> Result<Box<dyn Experiment>>;
 }
 
@@ -107,7 +107,7 @@ impl Spec {
     /// The spec in a file.
     ///
     /// # Errors
-    /// When the file cannot be read, or a key is missing, unknown or has a value that will not do.
+    /// When the file cannot be read, or a key is missing, unknown or has a value that is not allowed.
     pub fn read(path: &Path) -> Result<Self> {
         let read = || Self::parse(&std::fs::read_to_string(path)?);
         read().with_context(|| format!("spec {}", path.display()))
@@ -141,7 +141,7 @@ impl Spec {
     /// The experiment it describes.
     ///
     /// # Errors
-    /// When a value will not do, or contexts cannot be drawn with it.
+    /// When a value is not allowed, or contexts cannot be drawn with it.
     pub fn experiment(&self, setting: &Setting) -> Result<Box<dyn Experiment>> {
         (self.carry_out)(&self.settings, setting)
     }

@@ -2,8 +2,8 @@
 //!
 //! A figure has one file, `DIR/runs/FIGURE.jsonl`: a first line that says what the runs belong to, and then one line
 //! for each task, written at once when the task is done. Each line begins with a checksum of the rest of it, and that of
-//! a task also of what it belongs to. So a line that a crash has cut off, that a disk has damaged or that belongs to
-//! other runs is never believed; it is dropped, and counted.
+//! a task also of what it belongs to. So a line that was cut off by a crash, damaged by a disk or written for other runs
+//! is never used; it is dropped, and counted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -73,7 +73,7 @@ impl Store {
         let line = line(&Line { task: task.clone(), record: record.clone() }, &self.key)?;
         let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         file.write_all(&line)
-            .with_context(|| format!("runs {}: a finished run cannot be kept", self.path.display()))
+            .with_context(|| format!("runs {}: a finished run cannot be saved", self.path.display()))
     }
 }
 
@@ -98,7 +98,7 @@ fn parse(bytes: &[u8], key: &str) -> Found {
     found
 }
 
-/// Whether a first line is one of a program that knew no checksums.
+/// Whether a first line was written by an old version without checksums.
 fn is_unsealed(line: &[u8]) -> bool {
     line.starts_with(b"{\"belongs_to\":") && serde_json::from_slice::<Header>(line).is_ok()
 }

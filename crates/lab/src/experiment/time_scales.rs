@@ -1,4 +1,4 @@
-//! Asks when fast gains need slow synapses: contexts of every length, shown to circuits with every pair of rates.
+//! Asks when fast gains need slow synapses: contexts of several lengths, shown to circuits with many pairs of rates.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -58,7 +58,7 @@ pub struct TimeScales {
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Model {
+enum Compared {
     /// Algorithm 1 with unit columns.
     Both,
     /// Algorithm 1 as printed, with columns of any length.
@@ -69,7 +69,7 @@ enum Model {
     Synapses,
 }
 
-impl Model {
+impl Compared {
     const ALL: [Self; 4] = [Self::Both, Self::Printed, Self::Gains, Self::Synapses];
 
     fn name(self) -> &'static str {
@@ -85,7 +85,7 @@ impl Model {
 /// A circuit that is shown the stimuli: a model, with η_g and η_w where they learn.
 #[derive(Clone, Copy, Debug)]
 struct Contender {
-    model: Model,
+    model: Compared,
     gain_rate: Option<f64>,
     synapse_rate: Option<f64>,
 }
@@ -127,17 +127,17 @@ impl Switching {
     /// All circuits, in a fixed order.
     fn contenders(&self) -> Vec<Contender> {
         let rates = |list: &[Positive]| list.iter().map(|rate| Some(rate.0)).collect::<Vec<_>>();
-        let of = |model: Model| -> Vec<Contender> {
+        let of = |model: Compared| -> Vec<Contender> {
             let (gain_rates, synapse_rates) = match model {
-                Model::Both => (rates(&self.gain_rates), rates(&self.synapse_rates)),
-                Model::Printed => (rates(&self.printed_gain_rates), rates(&self.synapse_rates)),
-                Model::Gains => (rates(&self.gain_rates), vec![None]),
-                Model::Synapses => (vec![None], rates(&self.alone_rates)),
+                Compared::Both => (rates(&self.gain_rates), rates(&self.synapse_rates)),
+                Compared::Printed => (rates(&self.printed_gain_rates), rates(&self.synapse_rates)),
+                Compared::Gains => (rates(&self.gain_rates), vec![None]),
+                Compared::Synapses => (vec![None], rates(&self.alone_rates)),
             };
             let pairs = gain_rates.iter().flat_map(|gain| synapse_rates.iter().map(move |rate| (gain, rate)));
             pairs.map(|(&gain_rate, &synapse_rate)| Contender { model, gain_rate, synapse_rate }).collect()
         };
-        Model::ALL.into_iter().flat_map(of).collect()
+        Compared::ALL.into_iter().flat_map(of).collect()
     }
 
     /// About how many microseconds one stream takes.
@@ -153,10 +153,10 @@ impl Contender {
         let rules = Rules {
             gains: self.gain_rate.map_or(GainRule::Frozen, |rate| GainRule::Gradient { rate }),
             synapses: self.synapse_rate.map_or(SynapseRule::Frozen, |rate| SynapseRule::Hebbian { rate }),
-            unit_norm: if self.model == Model::Both { UnitNorm::Projected } else { UnitNorm::Free },
+            unit_norm: if self.model == Compared::Both { UnitNorm::Projected } else { UnitNorm::Free },
             ..Rules::frozen()
         };
-        let leak = if self.model == Model::Synapses { 0.0 } else { 1.0 };
+        let leak = if self.model == Compared::Synapses { 0.0 } else { 1.0 };
         let circuit = Circuit::new(Synapses::tied(weights.clone())?, vec![1.0; weights.columns()], leak)?;
         let meter = WhiteningMeter::new(&circuit);
         let run = Online::new(circuit, rules, &Solver::Direct)?;
@@ -349,7 +349,7 @@ impl Experiment for TimeScales {
 
 impl Switching {
     /// The circuits of a model over the starts of one length.
-    fn cells(&self, model: Model, starts: &Starts<Run>) -> Vec<Cell> {
+    fn cells(&self, model: Compared, starts: &Starts<Run>) -> Vec<Cell> {
         let of_model = |(_, contender): &(usize, Contender)| contender.model == model;
         let cell = |(i, contender): (usize, Contender)| {
             let outcomes = starts.finished().map(|run| run.errors[i].clone()).collect();
@@ -371,7 +371,7 @@ impl Switching {
             "best_filter": fixed(1),
         });
         let mut panels = numbers.clone();
-        for model in Model::ALL {
+        for model in Compared::ALL {
             let name = model.name();
             let lengths: Vec<Vec<Cell>> = starts.iter().map(|starts| self.cells(model, starts)).collect();
             if lengths.iter().all(Vec::is_empty) {

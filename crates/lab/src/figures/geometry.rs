@@ -1,4 +1,4 @@
-//! Draws Figs. 1 and 2: the circuit with what it makes of three contexts, and the contexts that gains can whiten.
+//! Draws Figs. 1 and 2: the circuit with its responses in three contexts, and the contexts that gains can whiten.
 
 use anyhow::Result;
 use serde::Deserialize;

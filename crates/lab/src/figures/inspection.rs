@@ -1,4 +1,4 @@
-//! Draws a model, and what a model makes of a recording.
+//! Draws a model, and how a model adapts to a recording.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const WIDTH: f64 = 720.0;
 /// The height of a row of matrices, and of a row with a plot.
 const MATRICES: f64 = 180.0;
 const PLOT: f64 = 190.0;
-/// More gains than this cannot be told apart over time.
+/// The most gains that are drawn over time; more could not be told apart.
 const MOST_GAINS: usize = 12;
 
 /// Draws a model: synapses, gains with the spread of their prior, the covariance that the gains stand for, the whitening
@@ -53,7 +53,7 @@ pub fn draw_model(model: &Model) -> Result<String> {
     Ok(canvas.svg("model", &shows))
 }
 
-/// Draws what a model made of a recording: covariance before and after, synapses, gains and error over time.
+/// Draws how a model adapted to a recording: covariance before and after, synapses, gains and error over time.
 ///
 /// # Errors
 /// When an image cannot be encoded.
@@ -82,7 +82,7 @@ pub fn draw_adaptation(adaptation: &Adaptation, sample_rate: Option<f64>) -> Res
     canvas.panel("D", row(0), |canvas, frame| gains_over_time(canvas, frame, &adaptation.points, &time));
     canvas.panel("E", row(1), |canvas, frame| error_over_time(canvas, frame, adaptation, &time));
     Ok(canvas
-        .svg("adaptation", "What a whitener made of a recording: covariances, synapses, gains and error"))
+        .svg("adaptation", "How a whitener adapted to a recording: covariances, synapses, gains and error"))
 }
 
 fn synapses_panel<'a>(letter: &'a str, synapses: &'a Matrix, names: Option<&'a [String]>) -> MatrixPanel<'a> {

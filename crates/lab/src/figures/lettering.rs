@@ -1,4 +1,4 @@
-//! Sets text: a small markup for symbols, real minus signs and exponents, and how wide a text comes out.
+//! Sets text: a small markup for symbols, real minus signs and exponents, and the width of a text.
 //!
 //! `*W*` is bold, `~x~` italic, `_0` or `_{rn}` low, `^2` or `^{−3}` high; a backslash takes the meaning from the next
 //! letter.
@@ -75,7 +75,7 @@ pub fn runs(markup: &str) -> Vec<Run> {
     runs
 }
 
-/// Markup for text that is none, such as the name of a file.
+/// Escapes text that is not markup, such as the name of a file.
 pub fn literal(text: &str) -> String {
     let mut markup = String::with_capacity(text.len());
     for letter in text.chars() {

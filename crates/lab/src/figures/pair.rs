@@ -130,8 +130,8 @@ pub fn directions(canvas: &mut Canvas, panel: Frame, shown: &Shown) {
     }
 }
 
-/// Says in a panel that no start has got so far as to be shown.
+/// Says in a panel that no start finished, so that there is nothing to show.
 pub fn nothing(canvas: &mut Canvas, panel: Frame) {
-    let text = Text::new("no start that is shown came to an end", 10.0).middle();
+    let text = Text::new("no start that is shown here finished", 10.0).middle();
     canvas.text(panel.centre(), &text.colour(canvas.style.faint_ink()));
 }

@@ -78,7 +78,7 @@ fn iterations(variants: &[Variant], first: f64) -> Axis {
     Axis::log([0.8 * first, 1.25 * last], "iterations of the loop for each stimulus").with_ticks(ticks)
 }
 
-/// The shortest loop of which most starts came to an end; a power of two.
+/// The shortest loop with which most starts finished; a power of two.
 fn shortest(variants: &[Variant]) -> f64 {
     let known = |variant: &Variant| {
         let each = variant.series.iterations.iter().zip(&variant.series.loop_error.over_starts);

@@ -40,7 +40,7 @@ pub struct Starts {
 /// A start: its number and numbers, and the columns of W_T from low to high frequency.
 pub struct Start {
     pub number: usize,
-    /// What it is measured by, in words, and what came out.
+    /// Its measures: a name and a value each.
     pub errors: Vec<(&'static str, f64)>,
     pub columns: Vec<Vec<f64>>,
 }

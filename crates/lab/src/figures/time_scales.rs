@@ -1,4 +1,4 @@
-//! Draws the time scales: errors over rates and lengths of contexts, who wins where, and how everyone does at best.
+//! Draws the time scales: errors over rates and lengths of contexts, which model is best where, and each at its best.
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -103,7 +103,7 @@ impl Series {
         Cell { colour, hatched: false, words: (format!("{median:.2}"), below) }
     }
 
-    /// A cell with the name of whoever has the least error, if that is less than a filter's that never changes.
+    /// A cell with the name of the model with the smallest error, if it is smaller than that of every fixed filter.
     fn winner(&self, style: Style, medians: [Option<f64>; 3]) -> Cell {
         let models = MODELS.iter().filter(|(name, ..)| *name != "printed");
         let known = medians.iter().zip(models);

@@ -1,4 +1,4 @@
-//! Knows bytes again: by a number that stands for all of them, also of a file that grows.
+//! Recognises bytes by a hash, also those of a growing file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,19 +6,19 @@ use std::io::{self, Read, Seek, SeekFrom};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-/// A number that stands for these bytes (FNV-1a), the same on every machine; random streams begin with it.
+/// A hash of these bytes (FNV-1a), the same on every machine; random streams are seeded with it.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Digits that no other bytes will have.
+/// A 128-bit hash in hexadecimal digits: other bytes have another one.
 pub fn digest(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 
-/// The first bytes of a file: how many, and digits for them.
+/// The first bytes of a file: how many, and their hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
@@ -29,7 +29,7 @@ pub struct Prefix {
 
 const CHUNK: usize = 1 << 20;
 
-/// Follows a file that grows, or is read on.
+/// Computes the hash of a file incrementally, as the file grows or is read.
 pub struct PrefixHash {
     file: File,
     hash: Box<Xxh3>,
@@ -37,13 +37,13 @@ pub struct PrefixHash {
 }
 
 impl PrefixHash {
-    /// Of a file of which nobody else uses this handle. The bytes before `start` do not count: a header that is written
-    /// again once the rest is known.
+    /// For a file whose handle nobody else uses. The bytes before `start` do not count: they are a header, which is
+    /// written again at the end.
     pub fn new(file: File, start: u64) -> Self {
         Self { file, hash: Box::default(), at: start }
     }
 
-    /// The first bytes, so many; no fewer than in an earlier call.
+    /// The first `length` bytes; no fewer than in an earlier call.
     ///
     /// # Errors
     /// When the file is shorter or cannot be read.
@@ -64,16 +64,16 @@ fn feed(file: &mut File, range: std::ops::Range<u64>, hash: &mut Xxh3) -> io::Re
     let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
     while left > 0 {
         let wanted = chunk.len().min(usize::try_from(left).unwrap_or(CHUNK));
-        let came = match file.read(&mut chunk[..wanted]) {
+        let got = match file.read(&mut chunk[..wanted]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             outcome => outcome?,
         };
-        if came == 0 {
+        if got == 0 {
             let complaint = format!("it ends at byte {}, before byte {}", range.end - left, range.end);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, complaint));
         }
-        hash.update(&chunk[..came]);
-        left -= came as u64;
+        hash.update(&chunk[..got]);
+        left -= got as u64;
     }
     Ok(())
 }

@@ -1,15 +1,15 @@
-//! Tells whether two names mean one file: by what the system knows of it, or by the place where it would be made.
+//! Tells whether two paths are the same file: by its device and inode or, if it does not exist yet, by its place.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// A file, whatever it is called.
+/// A file, independent of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
-    /// One that is there.
+    /// A file that exists.
     File(Inode),
-    /// One that is not, by the last folder on the way to it that is there.
+    /// A file that does not exist: the nearest existing folder above it, and the rest of the path.
     Nothing { within: Inode, rest: PathBuf },
 }
 
@@ -21,7 +21,7 @@ pub(super) type Inode = (u64, u64);
 pub(super) type Inode = PathBuf;
 
 impl Identity {
-    /// Of whatever has this name, now or once it is made. Links are followed, also those that lead nowhere yet.
+    /// Of the file at this path, whether it exists or not. Links are followed, even to files that do not exist.
     pub fn of(path: &Path) -> io::Result<Self> {
         let path = &followed(path)?;
         if let Some(inode) = inode(path)? {
@@ -36,7 +36,7 @@ impl Identity {
                 return Ok(Self::Nothing { within, rest });
             }
         }
-        Err(io::Error::new(io::ErrorKind::NotFound, format!("no folder leads to {}", rest.display())))
+        Err(io::Error::new(io::ErrorKind::NotFound, format!("no folder of {} exists", rest.display())))
     }
 
     /// Of an open file, such as standard input.

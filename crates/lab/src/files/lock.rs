@@ -1,4 +1,4 @@
-//! Keeps two processes from writing one file, by a lock that ends with its process.
+//! Keeps two processes from writing the same file, by a lock that is released when its process ends.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -10,7 +10,7 @@ use super::identity::{Identity, followed};
 use super::replacement::{folder_of, prefix};
 use super::temporaries;
 
-/// Holds an output for this process.
+/// The exclusive right of this process to write an output.
 pub(super) struct Lock {
     /// None where the file system has no locks.
     file: Option<File>,
@@ -23,23 +23,24 @@ pub(super) fn lock_path(target: &Path) -> Result<PathBuf> {
 }
 
 impl Lock {
-    /// Takes the lock of an output, or says that somebody else has it.
+    /// Takes the lock of an output, or fails if another process has it.
     pub fn take(output: &Path) -> Result<Self> {
         let target = followed(output)?;
         fs::create_dir_all(folder_of(&target))?;
         let path = lock_path(&target)?;
         loop {
-            let file = open(&path).with_context(|| format!("its lock {} cannot be made", path.display()))?;
+            let file =
+                open(&path).with_context(|| format!("its lock file {} cannot be created", path.display()))?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => bail!("another process of leukos is writing it"),
+                Err(TryLockError::WouldBlock) => bail!("another leukos process is writing it"),
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                     drop(fs::remove_file(&path));
                     return Ok(Self { file: None, path });
                 }
                 Err(TryLockError::Error(error)) => return Err(error).context("it cannot be locked"),
             }
-            // Whoever had it before may have removed it between our opening and locking it.
+            // The previous owner may have removed the file after we opened it and before we locked it.
             if is_still_there(&file, &path) {
                 temporaries::remember(&path);
                 return Ok(Self { file: Some(file), path });
@@ -50,7 +51,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Only what we made: somebody's file of this name has something in it.
+        // Only a file that we created: a user's file of this name is not empty.
         if self.file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|file| file.len() == 0)) {
             let _ = fs::remove_file(&self.path);
         }

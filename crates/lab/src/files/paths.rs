@@ -1,4 +1,4 @@
-//! Lists every path that a command reads and writes, and refuses two names of one file before anything is written.
+//! Lists every path that a command reads and writes, and refuses two names of the same file before anything is written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,19 @@ pub struct Paths {
     written: Vec<Named>,
 }
 
-/// A file, and what it is to the command.
+/// A file, and its role in the command.
 struct Named {
     what: String,
     place: Place,
     held: Held,
 }
 
-/// What keeps others from writing a file.
+/// Which lock keeps other processes from writing a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
     /// A lock of its own.
     ByItself,
-    /// The lock of the output that it is written along with.
+    /// The lock of another output of the same command.
     Along,
 }
 
@@ -40,7 +40,7 @@ enum Place {
     Stdout,
 }
 
-/// Outputs that nobody else writes as long as this is there.
+/// The locked outputs: no other process writes them while this value lives.
 pub struct Secured {
     outputs: Vec<PathBuf>,
     read: Vec<Identity>,
@@ -82,19 +82,19 @@ impl Paths {
         self
     }
 
-    /// Sees that no file would be written that is read, and none twice; then takes the outputs for this process, and
-    /// removes what dead ones have left of them.
+    /// Checks that no file is both read and written, or written twice; then locks the outputs, and removes the partial
+    /// files of processes that were killed.
     ///
     /// # Errors
-    /// [`Usage`] when two names mean one file, or an output is a folder; else when an output cannot be written, or somebody
-    /// else is writing it.
+    /// [`Usage`] when two names mean one file, or an output is a folder; else when an output cannot be written, or another
+    /// process is writing it.
     pub fn secure(&self) -> Result<Secured> {
         let secured = self.lock()?;
         secured.outputs.iter().for_each(|output| secured.remove_orphans(output, None));
         Ok(secured)
     }
 
-    /// The same, but leaves what dead processes have left: [`Secured::remove_orphans`] has to be called.
+    /// The same without removing partial files; the caller does that with [`Secured::remove_orphans`].
     ///
     /// # Errors
     /// As [`Self::secure`].
@@ -118,7 +118,7 @@ impl Paths {
     fn require_apart(&self) -> Result<Vec<Identity>> {
         let mut known: Vec<(String, Identity)> = Vec::new();
         for Named { what, place, .. } in &self.read {
-            // What is not there will be missed when it is opened.
+            // A missing file is reported when it is opened.
             known.extend(place.identity().ok().flatten().map(|identity| (what.clone(), identity)));
         }
         let read = known.iter().map(|(_, identity)| identity.clone()).collect();
@@ -126,7 +126,7 @@ impl Paths {
             for (what, place) in place.with_lock(what, *held)? {
                 let Some(identity) = place.identity().with_context(|| what.clone())? else { continue };
                 if let Some((other, _)) = known.iter().find(|(_, known)| *known == identity) {
-                    bail!(Usage(format!("{what}: expected another file than {other}")));
+                    bail!(Usage(format!("{what}: expected a different file from {other}, got the same")));
                 }
                 known.push((what, identity));
             }
@@ -144,7 +144,7 @@ impl Place {
     fn with_lock(&self, what: &str, held: Held) -> Result<Vec<(String, Place)>> {
         let own = |place| (what.to_owned(), place);
         let Self::Path(path) = self else { return Ok(vec![own(Self::Stdout)]) };
-        let complaint = || Usage(format!("{what}: expected a file, came the folder {}", path.display()));
+        let complaint = || Usage(format!("{what}: expected a file, got the folder {}", path.display()));
         ensure!(!path.is_dir(), complaint());
         let mut all = vec![own(Self::Path(path.clone()))];
         let stream = is_stream(path).with_context(|| format!("{what}: {}", path.display()))?;
@@ -155,7 +155,7 @@ impl Place {
         Ok(all)
     }
 
-    /// None of what may be read and written at the same time, as a terminal.
+    /// `None` for what may be read and written at the same time, such as a terminal.
     fn identity(&self) -> io::Result<Option<Identity>> {
         match self {
             Self::Path(path) if is_terminal_like(path) => Ok(None),
@@ -170,7 +170,7 @@ impl Place {
     }
 }
 
-/// Only a plain file that standard input or output was redirected to can be destroyed.
+/// Only plain files need protection, also those that standard input or output is redirected to.
 #[cfg(unix)]
 fn plain(open: io::Result<(Identity, std::fs::Metadata)>) -> Option<Identity> {
     open.ok().and_then(|(identity, metadata)| metadata.is_file().then_some(identity))
@@ -190,7 +190,7 @@ fn is_terminal_like(path: &Path) -> bool {
 }
 
 impl Secured {
-    /// Removes what dead processes have left of this output, but for the partial file of this name.
+    /// Removes the partial files of this output that killed processes left, except the one named `keep`.
     pub fn remove_orphans(&self, output: &Path, keep: Option<&str>) {
         if self.outputs.iter().any(|held| held == output) {
             remove_orphans(output, keep, &self.read);

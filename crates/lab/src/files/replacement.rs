@@ -1,4 +1,4 @@
-//! Writes a file beside its target under a random name, and puts it in its place when it is whole.
+//! Writes a file beside its target under a random name, and renames it when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,8 +11,8 @@ use super::temporaries;
 
 /// A file that is being written and will take the place of another, or of none.
 ///
-/// Unless it is [finished](Replacement::finish) or [kept](Replacement::keep) it goes away, however the process ends, but
-/// for being killed.
+/// Unless it is [finished](Replacement::finish) or [kept](Replacement::keep), it is removed when the process ends, except
+/// when the process is killed.
 pub struct Replacement {
     file: File,
     temporary: PathBuf,
@@ -28,19 +28,19 @@ enum Fate {
 
 /// The part of a temporary name that is random.
 const RANDOM: usize = 12;
-/// So much of a name is kept in a temporary one; file systems take 255 bytes.
+/// How many bytes of a name a temporary name keeps; file systems allow 255 bytes.
 const LONGEST: usize = 200;
 const ENDING: &str = ".partial";
 
 impl Replacement {
-    /// Begins a file that will be at `path`, or where a link of this name leads to, with the permissions of the one that
+    /// Begins a file that will replace `path`, or the target of a link at `path`, with the permissions of the file that
     /// is there.
     ///
     /// # Errors
     /// When `path` is a folder, or its folder cannot be written to.
     pub fn begin(path: &Path) -> Result<Self> {
         let target = followed(path)?;
-        ensure!(!target.is_dir(), "expected a file, came a folder");
+        ensure!(!target.is_dir(), "expected a file, got a folder");
         fs::create_dir_all(folder_of(&target))?;
         let prefix = prefix(&target)?;
         let mut builder = tempfile::Builder::new();
@@ -58,14 +58,14 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// Goes on with one that an earlier process kept under this name.
+    /// Continues a file that an earlier process kept under this name.
     ///
     /// # Errors
     /// When it is not there or is not a plain file.
     pub fn go_on(path: &Path, name: &str) -> Result<Self> {
         let target = followed(path)?;
         let temporary = folder_of(&target).join(name);
-        ensure!(is_partial_of(&target, name), "expected a partial file of the output, came {name}");
+        ensure!(is_partial_of(&target, name), "expected a partial file of the output, got {name}");
         let mut options = OpenOptions::new();
         options.read(true).write(true);
         #[cfg(unix)]
@@ -96,15 +96,15 @@ impl Replacement {
     /// Waits until its bytes are on the disk.
     ///
     /// # Errors
-    /// When they do not get there.
+    /// When that fails.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// It stays from now on whatever happens, for a later process to [go on](Self::go_on) with.
+    /// Keeps the file from now on, whatever happens, so that a later process can [continue](Self::go_on) it.
     ///
     /// # Errors
-    /// When its name does not get to the disk.
+    /// When its name cannot be written to the disk.
     pub fn keep(&mut self) -> io::Result<()> {
         if self.fate == Fate::Removed {
             sync_folder(&self.target)?;
@@ -114,7 +114,7 @@ impl Replacement {
         Ok(())
     }
 
-    /// Puts it in its place, and waits until that is on the disk.
+    /// Renames it to its target, and waits until that is on the disk.
     ///
     /// # Errors
     /// When that cannot be done.
@@ -132,7 +132,7 @@ impl Replacement {
         let Ok(old) = fs::metadata(&self.target) else { return Ok(()) };
         let own = self.file.metadata()?;
         if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
-            // Only root may give files away; for others it is theirs, as if they had copied it.
+            // Only root may change the owner; for others the new file is their own, as if they had copied it.
             let _ = fchown(&self.file, Some(old.uid()), Some(old.gid()));
         }
         self.file.set_permissions(old.permissions())
@@ -148,15 +148,15 @@ impl Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         if self.fate == Fate::Removed {
-            // There is nothing more to be done if it will not go.
+            // If it cannot be removed, nothing more can be done.
             let _ = fs::remove_file(&self.temporary);
             temporaries::forget(&self.temporary);
         }
     }
 }
 
-/// Writes a file so that whoever looks, also after the power has failed, finds the old one or the new one, whole. A pipe
-/// or a device is written into.
+/// Writes a file so that a reader finds either the old one or the new one, complete, even after a power failure. A pipe
+/// or a device is written to directly.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -176,7 +176,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Whether a path leads to a pipe or a device, which can be written into but not replaced.
 ///
 /// # Errors
-/// When it leads to something that should not be written at all, as to a disk.
+/// When it leads to something that should not be written at all, such as a disk.
 pub fn is_stream(path: &Path) -> Result<bool> {
     let Ok(found) = fs::metadata(path) else { return Ok(false) };
     #[cfg(unix)]
@@ -185,7 +185,7 @@ pub fn is_stream(path: &Path) -> Result<bool> {
         let kind = found.file_type();
         ensure!(
             !kind.is_block_device() && !kind.is_socket(),
-            "expected a file or a pipe, came a disk or a socket"
+            "expected a file or a pipe, got a disk or a socket"
         );
         Ok(kind.is_fifo() || kind.is_char_device())
     }
@@ -206,7 +206,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What the names of all companions of a file begin with; they are hidden.
+/// The beginning of the names of a file's lock and partial files; they are hidden.
 pub(super) fn prefix(target: &Path) -> Result<String> {
     let name = target.file_name().context("expected the name of a file")?.to_string_lossy();
     let mut length = name.len().min(LONGEST);
@@ -223,8 +223,8 @@ pub(super) fn is_partial_of(target: &Path, name: &str) -> bool {
     random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-/// Removes what processes that were killed have left of this output, but not the partial file of the name `keep`, nor
-/// what this command reads.
+/// Removes the partial files of this output that killed processes left, except the one named `keep` and files that this
+/// command reads.
 pub(super) fn remove_orphans(output: &Path, keep: Option<&str>, read: &[Identity]) {
     let Ok(target) = followed(output) else { return };
     let Ok(entries) = fs::read_dir(folder_of(&target)) else { return };
@@ -234,7 +234,7 @@ pub(super) fn remove_orphans(output: &Path, keep: Option<&str>, read: &[Identity
         let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
         let is_read = Identity::of(&entry.path()).is_ok_and(|identity| read.contains(&identity));
         if plain && !is_read && keep != Some(name) {
-            // An orphan that will not go does no harm.
+            // A leftover file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }

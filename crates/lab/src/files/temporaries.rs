@@ -10,7 +10,7 @@ fn all() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// This file goes when the process does.
+/// Marks a file to be removed when the process ends.
 pub(super) fn remember(path: &Path) {
     all().insert(path.to_owned());
 }
@@ -23,7 +23,7 @@ pub(super) fn forget(path: &Path) {
 /// Removes all temporary files, for a process that ends without cleaning up in any other way.
 pub fn abandon() {
     for path in std::mem::take(&mut *all()) {
-        // There is nothing more to be done if it will not go.
+        // If it cannot be removed, nothing more can be done.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -88,10 +88,7 @@ impl Summary<'_> {
         let least = group.contexts.iter().map(|context| context.samples).min().unwrap_or(0);
         let enough = ENOUGH * group.channels as u64;
         if self.samples.is_some() && least < enough {
-            write!(
-                f,
-                "\nfew samples   one context has {least}; expected {enough} or more for so many channels"
-            )?;
+            write!(f, "\nfew samples   one context has {least}; this many channels need {enough} or more")?;
         }
         Ok(())
     }
@@ -102,7 +99,7 @@ struct Spread(Vec<f64>);
 
 impl Spread {
     fn of(values: impl Iterator<Item = f64>) -> Self {
-        // What is left of a perfect fit is rounding, which means nothing to anyone.
+        // Errors this small are rounding.
         let mut values: Vec<f64> = values.map(|x| if x < 1e-9 { 0.0 } else { x }).collect();
         values.sort_unstable_by(f64::total_cmp);
         Self(values)

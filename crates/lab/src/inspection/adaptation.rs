@@ -1,4 +1,4 @@
-//! Lets a model adapt to a recording and keeps what a picture of it needs, in memory that does not grow.
+//! Lets a model adapt to a recording and keeps the data for a picture, in memory of fixed size.
 
 use anyhow::Result;
 use leukos::size::require_moments;
@@ -17,11 +17,11 @@ pub struct Adaptation {
     pub points: Vec<Point>,
     /// What white responses would show as an error.
     pub noise_floor: f64,
-    /// The model as it stands afterwards.
+    /// The model after adapting.
     pub model: Model,
 }
 
-/// How things stood at one moment.
+/// The state at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// How many rows came before.
@@ -30,7 +30,7 @@ pub struct Point {
     pub gains: Vec<f64>,
     /// The whitening error of the latest responses; none as long as there are too few.
     pub error: Option<f64>,
-    /// The same had the model not adapted.
+    /// The same for a model that does not adapt.
     pub frozen_error: Option<f64>,
 }
 
@@ -44,7 +44,8 @@ const LEAST_STRIDE: u64 = 8;
 const SAMPLES_PER_CHANNEL: f64 = 20.0;
 
 impl Adaptation {
-    /// Lets a model adapt to all of a recording; `None` when `watch`, which sees how many bytes have been read, says so.
+    /// Lets a model adapt to all of a recording. `watch` is given the number of bytes read; the result is `None` when it
+    /// returns `false`.
     ///
     /// # Errors
     /// When the recording cannot be read or has other channels, or the model has no scale yet.
@@ -158,7 +159,7 @@ impl Meter {
             for (channels, error) in &mut self.groups {
                 own.clear();
                 own.extend(channels.iter().map(|&channel| row[channel]));
-                // A row that was bad says nothing.
+                // A bad row says nothing about the error.
                 let _ = error.update(&own);
             }
         }

@@ -1,4 +1,4 @@
-//! Says what a model is, how it adapts and what became of it.
+//! Describes a model: what it is, how it adapts and how it is doing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,7 +49,7 @@ impl ModelReport {
         }
     }
 
-    /// The same for machines.
+    /// The same as JSON.
     pub fn json(&self) -> Value {
         json!({
             "kind": "model",
@@ -98,7 +98,7 @@ impl fmt::Display for ModelReport {
         if let Some(names) = &self.channel_names {
             write!(f, "\nnames         {}", names.join(", "))?;
         }
-        // Groups differ in what they have learned, and are all set alike.
+        // All groups have the same settings; they differ in what they have learned.
         for (i, line) in
             self.groups.iter().take(1).flat_map(|group| describe_settings(&group.settings)).enumerate()
         {
@@ -131,7 +131,7 @@ impl fmt::Display for GroupReport {
                 let spread = prior.iter().map(|[_, sd]| *sd).fold(0.0, f64::max);
                 writeln!(
                     f,
-                    "prior         from the contexts of training; gains vary by up to {} there",
+                    "prior         from the training contexts, where gains vary by up to {}",
                     short(spread)
                 )?;
             }
@@ -146,7 +146,7 @@ pub fn describe_settings(settings: &WhitenerSettings) -> Vec<String> {
     let mut lines = vec![format!("gains remember {}", in_words(settings.time_constant))];
     lines.push(match settings.synapse_time_constant {
         Some(time) => format!("synapses remember {}", in_words(time)),
-        None => "synapses stand still".into(),
+        None => "synapses do not change".into(),
     });
     lines.push(match settings.mean_time_constant {
         Some(time) => format!("the running mean remembers {}", in_words(time)),
@@ -163,16 +163,16 @@ pub fn describe_settings(settings: &WhitenerSettings) -> Vec<String> {
         BadSamples::Error => "a bad sample is an error",
     };
     lines.push(match settings.saturation {
-        Some(limit) => format!("{bad}; values from {limit} on count as bad"),
+        Some(limit) => format!("{bad}; values of {limit} or larger, of either sign, count as bad"),
         None => bad.into(),
     });
     let WhitenerSettings { update_every, floor, outlier_limit, leak, .. } = settings;
     lines.push(match update_every {
-        1 => "moves after every sample".into(),
-        samples => format!("moves after every {samples} samples"),
+        1 => "updates after every sample".into(),
+        samples => format!("updates after every {samples} samples"),
     });
     lines.push(format!(
-        "amplifies nothing below {floor} of the scale, learns nothing from {outlier_limit} times too much"
+        "ignores directions below {floor} of the scale, and responses {outlier_limit} times larger than expected"
     ));
     lines.push(format!("leak {leak}"));
     lines

@@ -66,7 +66,7 @@ pub struct RecordingReport {
     pub dead: Vec<usize>,
     /// Pairs of channels that carry the same signal.
     pub duplicates: Vec<(usize, usize)>,
-    /// What to mind when a whitener is fitted to it.
+    /// Advice for fitting a whitener to it.
     pub advice: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ const FAR: f64 = 12.0;
 const ENOUGH: u64 = 10;
 /// Tables of more channels are shortened.
 const MOST_LINES: usize = 40;
-/// The width of the column of names; a name may stand out of it, but a formatter panics at widths above 65 535.
+/// The widest column of names; longer names stick out, because a formatter panics at widths above 65 535.
 const WIDEST: usize = 40;
 
 impl Survey {
@@ -202,9 +202,9 @@ impl RecordingReport {
         let name = |channel: usize| named(channel, names.as_deref());
         let mut advice = Vec::new();
         let silent = self.channels.iter().enumerate().filter(|(_, channel)| channel.count == 0);
-        advice.extend(
-            silent.map(|(i, _)| format!("{} has no usable number, so no row has: leave it out", name(i))),
-        );
+        advice.extend(silent.map(|(i, _)| {
+            format!("{} has no usable number, so no row can be used: remove this channel", name(i))
+        }));
         advice.extend(
             self.dead.iter().map(|&i| format!("{} does not vary: a whitener leaves it out", name(i))),
         );
@@ -216,7 +216,9 @@ impl RecordingReport {
         }
         if self.bad_rows > 0 {
             let rows = count(self.bad_rows as usize, "row");
-            advice.push(format!("{rows} with a bad number: such rows teach nothing (see --bad-samples)"));
+            advice.push(format!(
+                "{rows} with a bad number: a whitener does not learn from them (see --bad-samples)"
+            ));
         }
         for (i, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.reach() > FAR) {
             let (reach, limit) =
@@ -295,7 +297,7 @@ impl Words<'_> {
                 channel.bad
             )?;
             if i + 1 == hidden.start {
-                write!(f, "\n    ... {} channels more; --all shows them", hidden.len())?;
+                write!(f, "\n    ... {} more channels; --all shows them", hidden.len())?;
             }
         }
         Ok(())

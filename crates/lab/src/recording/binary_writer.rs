@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 
 use super::write::{Output, OutputShape};
-use super::{Format, Misfits, Rows, SampleType, Writer, fitting::Fitting};
+use super::{Format, Misfits, Rows, SampleType, Writer, rounding::Fitting};
 use crate::usage::Usage;
 
 pub(super) struct BinaryWriter {
@@ -20,8 +20,7 @@ impl BinaryWriter {
         let mut writer = Self::new(output, shape, 0);
         if shape.format == Format::Npy {
             if shape.rows.is_none() && !writer.output.is_file() {
-                let complaint =
-                    "npy: expected a file, because the number of rows, which comes first, is not known yet";
+                let complaint = "npy: expected a file, got a pipe; the header needs the number of rows, which is known only at the end";
                 bail!(Usage(complaint.into()));
             }
             let header = shape.header(shape.rows.unwrap_or(0));
@@ -69,7 +68,7 @@ impl Writer for BinaryWriter {
         self.output.flush()?;
         let (promised, rows) = (self.shape.rows.unwrap_or(self.rows), self.rows);
         let as_promised = self.shape.format != Format::Npy || self.output.is_file() || rows == promised;
-        ensure!(as_promised, "expected the {promised} rows that the header promises, came {rows}");
+        ensure!(as_promised, "expected {promised} rows as in the header, got {rows}");
         Ok(())
     }
 }

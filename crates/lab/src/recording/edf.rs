@@ -39,7 +39,7 @@ struct Records {
 }
 
 impl Records {
-    /// Of a file it can be told at once whether its bytes are whole records, and as many as its header says.
+    /// Checks at once, for a file, that its bytes are whole records, and as many as its header says.
     fn require_whole(&mut self) -> Result<()> {
         let Some(length) = self.bytes.length() else { return Ok(()) };
         let size = self.header.record_bytes as u64;
@@ -49,7 +49,7 @@ impl Records {
         let end = self.start + promised * size;
         ensure!(
             self.header.records.is_none() || end == length,
-            "expected its end after the {promised} records its header promises, at byte {end}, but {} more bytes follow",
+            "expected its end after the {promised} records its header states, at byte {end}, but {} more bytes follow",
             length - end
         );
         ensure!(over == 0, self.cut_short(there, over));
@@ -67,19 +67,19 @@ impl Records {
         format!("cut short: expected {promised}, but it ends in record {record}, at byte {byte}")
     }
 
-    /// Reads the next record, growing with what comes rather than with what the header promises.
+    /// Reads the next record; memory grows with the bytes read, not with the size that the header states.
     fn read_record(&mut self) -> Result<usize> {
-        let mut came = 0;
-        while came < self.header.record_bytes {
-            let until = self.header.record_bytes.min(came + (1 << 18));
+        let mut got = 0;
+        while got < self.header.record_bytes {
+            let until = self.header.record_bytes.min(got + (1 << 18));
             self.chunk.resize(until, 0);
-            let more = self.bytes.fill(&mut self.chunk[came..])?;
-            came += more;
-            if came < until {
+            let more = self.bytes.fill(&mut self.chunk[got..])?;
+            got += more;
+            if got < until {
                 break;
             }
         }
-        Ok(came)
+        Ok(got)
     }
 
     fn require_end(&mut self) -> Result<()> {
@@ -87,7 +87,7 @@ impl Records {
         let (records, byte) = (self.next, self.bytes.at() - u64::from(followed));
         ensure!(
             !followed,
-            "expected its end after the {records} records its header promises, at byte {byte}, but more bytes follow"
+            "expected its end after the {records} records its header states, at byte {byte}, but more bytes follow"
         );
         Ok(())
     }
@@ -111,11 +111,11 @@ impl Slabs for Records {
             self.require_end()?;
             return Ok(first);
         }
-        let came = self.read_record()?;
-        if came == 0 && self.header.records.is_none() {
+        let got = self.read_record()?;
+        if got == 0 && self.header.records.is_none() {
             return Ok(first);
         }
-        ensure!(came == self.header.record_bytes, self.cut_short(self.next, came as u64));
+        ensure!(got == self.header.record_bytes, self.cut_short(self.next, got as u64));
         self.decode(values);
         self.next += 1;
         Ok(first)

@@ -65,7 +65,7 @@ impl FixedRows {
         self.layout.channels * self.encoding.sample_type.size()
     }
 
-    /// Of a file it can be told at once whether its bytes are whole rows, and how many.
+    /// Checks at once, for a file, that its bytes are whole rows, and counts them.
     fn require_whole_rows(&mut self) -> Result<()> {
         let Some(length) = self.bytes.length() else { return Ok(()) };
         let row_bytes = self.row_bytes() as u64;
@@ -82,14 +82,14 @@ impl FixedRows {
     fn cut_short(&self, there: u64, over: u64) -> String {
         let rows = self.layout.rows.unwrap_or(0);
         let byte = self.start + there * self.row_bytes() as u64 + over;
-        format!("cut short: its header promises {rows} rows, but it ends in row {there}, at byte {byte}")
+        format!("cut short: its header states {rows} rows, but it ends in row {there}, at byte {byte}")
     }
 
     fn too_long(&self, end: u64, over: Option<u64>) -> String {
         let rows = self.layout.rows.unwrap_or(0);
         let more = over.map_or("more".to_owned(), |over| format!("{over} more"));
         format!(
-            "expected its end after the {rows} rows its header promises, at byte {end}, but {more} bytes follow"
+            "expected its end after the {rows} rows its header states, at byte {end}, but {more} bytes follow"
         )
     }
 
@@ -108,15 +108,15 @@ impl FixedRows {
         let row_bytes = self.row_bytes();
         let wanted = most.min((CHUNK / row_bytes).max(1));
         self.chunk.resize(wanted * row_bytes, 0);
-        let came = self.bytes.fill(&mut self.chunk)?;
-        let (whole, over) = (came / row_bytes, came % row_bytes);
+        let got = self.bytes.fill(&mut self.chunk)?;
+        let (whole, over) = (got / row_bytes, got % row_bytes);
         if whole < wanted {
             let there = self.row + whole as u64;
             ensure!(self.layout.rows.is_none(), self.cut_short(there, over as u64));
             ensure!(over == 0, self.left_over(there, over as u64));
             ensure!(there > 0, "empty: expected at least one row");
         }
-        self.encoding.decode(&self.chunk[..came], &mut rows.values);
+        self.encoding.decode(&self.chunk[..got], &mut rows.values);
         self.row += whole as u64;
         Ok(whole)
     }
@@ -137,7 +137,7 @@ impl Reader for FixedRows {
         while left > 0 {
             match self.read_chunk(left, rows)? {
                 0 => break,
-                came => left -= came,
+                got => left -= got,
             }
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Reader for FixedRows {
     fn go_to(&mut self, place: Place) -> Result<()> {
         place.require_within(self.layout.rows)?;
         let byte = (self.row_bytes() as u64).saturating_mul(place.row).saturating_add(self.start);
-        ensure!(byte == place.byte, "expected row {} at byte {byte}, came byte {}", place.row, place.byte);
+        ensure!(byte == place.byte, "expected row {} at byte {byte}, got byte {}", place.row, place.byte);
         self.bytes.go_to(byte)?;
         self.row = place.row;
         Ok(())

@@ -13,17 +13,17 @@ use crate::usage::Usage;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Numbers alone, row after row, low byte first.
+    /// Numbers without a header, row after row, little-endian.
     Raw,
-    /// An array of numpy.
+    /// A NumPy array.
     Npy,
-    /// Text with commas.
+    /// Text, values separated by commas.
     Csv,
-    /// Text with tabs.
+    /// Text, values separated by tabs.
     Tsv,
-    /// The European data format, 16 bits.
+    /// European Data Format, 16-bit samples.
     Edf,
-    /// BioSemi's variant of it, 24 bits.
+    /// BioSemi's variant of EDF, 24-bit samples.
     Bdf,
 }
 
@@ -48,11 +48,11 @@ impl Format {
             .into_iter()
             .find(|(_, endings)| ending.as_deref().is_some_and(|ending| endings.contains(&ending)));
         known.map(|(format, _)| format).ok_or_else(|| {
-            let came = ending.map_or("no ending".to_owned(), |ending| format!(".{ending}"));
+            let got = ending.map_or("no ending".to_owned(), |ending| format!(".{ending}"));
             let all: Vec<&str> = ENDINGS.iter().flat_map(|(_, endings)| endings.iter().copied()).collect();
             let names = Self::value_variants().iter().map(ToString::to_string).collect::<Vec<_>>();
             Usage(format!(
-                "{}: expected a file name that ends in .{}, or --format with one of {}, came {came}",
+                "{}: expected a file name that ends in .{}, or --format with one of {}, got {got}",
                 path.display(),
                 all.join(", ."),
                 names.join(", ")

@@ -19,7 +19,7 @@ pub(super) fn open(mut bytes: Bytes, sample_rate: Option<f64>) -> Result<Box<dyn
     let (rows, channels) = match header.shape[..] {
         [rows] => (rows, 1),
         [rows, channels] => (rows, channels),
-        _ => bail!("expected shape (rows, channels), came {}", header.shape_in_words()),
+        _ => bail!("expected shape (rows, channels), got {}", header.shape_in_words()),
     };
     let channels = require_channels(channels).with_context(|| {
         format!("shape {}: expected (rows, channels), rows being samples", header.shape_in_words())

@@ -33,12 +33,15 @@ impl ReadOptions {
             (Some(format), _) => format,
             (None, Source::File(path)) => Format::of_name(path)?,
             (None, Source::Stdin) => {
-                bail!(Usage("--format: expected for standard input, which has no name to tell it by".into()))
+                bail!(Usage(
+                    "--format: expected the format of standard input, which has no file name to tell it"
+                        .into()
+                ))
             }
         })
     }
 
-    /// Refuses what a format says itself or has no place for, and what makes no sense in any.
+    /// Refuses options that the format makes superfluous or cannot use, and values that make no sense.
     fn require_sense(&self, format: Format) -> Result<()> {
         let raw = format == Format::Raw;
         let text = matches!(format, Format::Csv | Format::Tsv);
@@ -52,10 +55,16 @@ impl ReadOptions {
         for (flag, senseless) in given {
             ensure!(!senseless, Usage(format!("{flag}: does not apply to {format} recordings")));
         }
-        ensure!(!raw || self.channels.is_some(), Usage("--channels: expected for raw recordings".into()));
-        ensure!(!raw || self.sample_type.is_some(), Usage("--dtype: expected for raw recordings".into()));
+        ensure!(
+            !raw || self.channels.is_some(),
+            Usage("--channels: expected the number of channels of a raw recording, got none".into())
+        );
+        ensure!(
+            !raw || self.sample_type.is_some(),
+            Usage("--dtype: expected the type of the numbers of a raw recording, got none".into())
+        );
         if let Some(rate) = self.sample_rate {
-            let complaint = || Usage(format!("--sample-rate: expected a positive number, came {rate}"));
+            let complaint = || Usage(format!("--sample-rate: expected a positive number, got {rate}"));
             ensure!(rate > 0.0 && rate.is_finite(), complaint());
         }
         Ok(())
@@ -69,7 +78,7 @@ impl ReadOptions {
 pub fn open(source: &Source, options: &ReadOptions) -> Result<Box<dyn Reader>> {
     let format = options.format_of(source)?;
     let open = || -> Result<Box<dyn Reader>> {
-        // Before a file is looked for or a pipe is waited for.
+        // Before opening a file, or waiting for a pipe.
         options.require_sense(format)?;
         open_bytes(source.bytes()?, format, options)
     };
@@ -95,7 +104,7 @@ pub fn open_bytes(bytes: Bytes, format: Format, options: &ReadOptions) -> Result
 
 fn open_raw(bytes: Bytes, options: &ReadOptions) -> Result<Box<dyn Reader>> {
     let (Some(channels), Some(sample_type)) = (options.channels, options.sample_type) else {
-        bail!(Usage("--channels, --dtype: expected for raw recordings".into()));
+        bail!(Usage("--channels, --dtype: expected both for a raw recording".into()));
     };
     let channels =
         require_channels(channels as u64).map_err(|error| Usage(format!("--channels: {error}")))?;

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use super::{Layout, Place, Reader, Rows};
 
-/// Rows of a recording that can only be had together.
+/// Rows of a recording that can only be read together.
 pub(super) trait Slabs {
     /// Replaces `values` by a whole slab that holds this row, row after row, and says which row is its first; nothing at the
     /// end. Rows are asked for in order, but for [`Slabs::go_to`].
@@ -71,7 +71,7 @@ impl<S: Slabs> Reader for SlabReader<S> {
     fn go_to(&mut self, place: Place) -> Result<()> {
         place.require_within(self.layout.rows)?;
         let byte = self.slabs.byte(place.row);
-        ensure!(byte == place.byte, "expected row {} at byte {byte}, came byte {}", place.row, place.byte);
+        ensure!(byte == place.byte, "expected row {} at byte {byte}, got byte {}", place.row, place.byte);
         self.slabs.go_to(place.row)?;
         self.slab.clear();
         (self.first, self.row) = (place.row, place.row);

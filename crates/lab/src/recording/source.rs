@@ -1,4 +1,4 @@
-//! Opens what a recording is read from, a file or standard input, and counts the bytes that come.
+//! Opens the source of a recording, a file or standard input, and counts the bytes that are read.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -38,7 +38,7 @@ impl fmt::Display for Source {
 impl Source {
     /// Whether it can be read again from any place.
     pub fn is_plain_file(&self) -> bool {
-        // What is not there will be missed when it is opened.
+        // A missing file is reported when it is opened.
         matches!(self, Self::File(path) if std::fs::metadata(path).map_or(true, |found| found.is_file()))
     }
 
@@ -52,8 +52,8 @@ impl Source {
         let Self::File(path) = self else { return Ok(Bytes::of_pipe(io::stdin().lock())) };
         let file = File::open(path).context("the file cannot be read")?;
         let kind = file.metadata().context("the file cannot be read")?;
-        ensure!(!kind.is_dir(), "expected a file, came a folder");
-        // A pipe with a name is still a pipe.
+        ensure!(!kind.is_dir(), "expected a file, got a folder");
+        // A named pipe is a pipe as well.
         Ok(if kind.is_file() { Bytes::of_file(file)? } else { Bytes::of_pipe(file) })
     }
 }
@@ -67,20 +67,20 @@ enum Stream {
     Pipe(Box<dyn Read>),
 }
 
-/// Bytes that are read in order and counted; a file has a length and can be gone back in, a pipe has neither.
+/// Bytes that are read in order and counted. A file has a length and can be read again from any place; a pipe cannot.
 pub struct Bytes {
     stream: Stream,
     at: u64,
 }
 
 impl Bytes {
-    /// Bytes that can be gone back in.
+    /// Bytes that can be read again from any place.
     ///
     /// # Errors
-    /// When their number cannot be told.
+    /// When their number cannot be determined.
     pub fn of_file(mut stream: impl Read + Seek + 'static) -> Result<Self> {
-        let length = stream.seek(SeekFrom::End(0)).context("its length cannot be told")?;
-        stream.rewind().context("its length cannot be told")?;
+        let length = stream.seek(SeekFrom::End(0)).context("its length cannot be determined")?;
+        stream.rewind().context("its length cannot be determined")?;
         Ok(Self { stream: Stream::File { stream: Box::new(stream), length }, at: 0 })
     }
 
@@ -105,10 +105,10 @@ impl Bytes {
     /// Goes on at this byte.
     pub(super) fn go_to(&mut self, byte: u64) -> Result<()> {
         let Stream::File { stream, length } = &mut self.stream else {
-            bail!("expected a file, because a pipe cannot be gone back in");
+            bail!("expected a file, got a pipe, which cannot be read from another place");
         };
-        ensure!(byte <= *length, "expected a place up to its end at byte {length}, came byte {byte}");
-        stream.seek(SeekFrom::Start(byte)).with_context(|| format!("byte {byte} cannot be gone to"))?;
+        ensure!(byte <= *length, "expected a place up to its end at byte {length}, got byte {byte}");
+        stream.seek(SeekFrom::Start(byte)).with_context(|| format!("cannot seek to byte {byte}"))?;
         self.at = byte;
         Ok(())
     }
@@ -121,27 +121,27 @@ impl Bytes {
                 Stream::Pipe(stream) => stream.read(buffer),
             };
             match outcome {
-                Ok(came) => {
-                    self.at += came as u64;
-                    return Ok(came);
+                Ok(got) => {
+                    self.at += got as u64;
+                    return Ok(got);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(error).with_context(|| format!("cannot be read on at byte {}", self.at));
+                    return Err(error).with_context(|| format!("reading failed at byte {}", self.at));
                 }
             }
         }
     }
 
-    /// Reads until the buffer is full or the bytes end; says how many came.
+    /// Reads until the buffer is full or the bytes end; returns how many were read.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut came = 0;
-        while came < buffer.len() {
-            match self.some(&mut buffer[came..])? {
+        let mut got = 0;
+        while got < buffer.len() {
+            match self.some(&mut buffer[got..])? {
                 0 => break,
-                more => came += more,
+                more => got += more,
             }
         }
-        Ok(came)
+        Ok(got)
     }
 }

@@ -67,28 +67,28 @@ impl TextReader {
 
     fn parse(&self, text: &str, rows: &mut Rows) -> Result<()> {
         let expected = self.columns.count;
-        let mut came = 0;
+        let mut got = 0;
         for cell in Cells::new(text, self.delimiter) {
-            ensure!(came < expected, "expected {expected} cells, came more: column {came} is one too many");
-            let cell = cell.map_err(|Unclosed| self.unclosed(came))?;
-            if Some(came) == self.columns.label {
+            ensure!(got < expected, "expected {expected} cells, got more: column {got} is one too many");
+            let cell = cell.map_err(|Unclosed| self.unclosed(got))?;
+            if Some(got) == self.columns.label {
                 rows.labels.push(cell.into_owned());
             } else {
-                rows.values.push(number(&cell).with_context(|| self.no_number(came, &cell, text))?);
+                rows.values.push(number(&cell).with_context(|| self.no_number(got, &cell, text))?);
             }
-            came += 1;
+            got += 1;
         }
-        let missing = || self.columns.in_words(came);
-        ensure!(came == expected, "expected {expected} cells, came {came}: {} is missing", missing());
+        let missing = || self.columns.in_words(got);
+        ensure!(got == expected, "expected {expected} cells, got {got}: {} is missing", missing());
         Ok(())
     }
 
     fn no_number(&self, column: usize, cell: &str, text: &str) -> String {
         let cells: Vec<_> = Cells::new(text, self.delimiter).map_while(Result::ok).collect();
         if self.columns.are_named(cells.iter().map(AsRef::as_ref)) {
-            return "expected numbers, came the header again".into();
+            return "expected numbers, got the header again".into();
         }
-        format!("{}: expected a number, came {}", self.columns.in_words(column), shortened(cell))
+        format!("{}: expected a number, got {}", self.columns.in_words(column), shortened(cell))
     }
 
     fn unclosed(&self, column: usize) -> anyhow::Error {
@@ -97,12 +97,12 @@ impl TextReader {
 }
 
 fn unclosed(column: &str) -> anyhow::Error {
-    anyhow::anyhow!("{column}: expected a quotation mark at the end of the cell and on the same line")
+    anyhow::anyhow!("{column}: expected a closing quotation mark at the end of the cell, on the same line")
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| {
-        anyhow::anyhow!("expected text in UTF-8, came other bytes after {} of its bytes", error.valid_up_to())
+        anyhow::anyhow!("expected text in UTF-8, got other bytes after {} of its bytes", error.valid_up_to())
     })
 }
 
@@ -124,7 +124,10 @@ fn is_blank(line: &[u8]) -> bool {
 fn require_blank(lines: &mut Lines, first: u64) -> Result<()> {
     let mut number = first;
     while let Some(line) = lines.find()? {
-        ensure!(is_blank(lines.line(line)), "expected a row, came a blank line, and more in line {number}");
+        ensure!(
+            is_blank(lines.line(line)),
+            "expected a row, got a blank line that is not at the end: line {number} follows"
+        );
         lines.skip(line.whole);
         number += 1;
     }

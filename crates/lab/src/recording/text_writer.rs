@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display, Write as _};
 use anyhow::{Result, ensure};
 
 use super::write::{Output, OutputShape};
-use super::{Misfits, Rows, SampleType, Writer, fitting::Fitting};
+use super::{Misfits, Rows, SampleType, Writer, rounding::Fitting};
 
 pub(super) struct TextWriter {
     output: Output,
@@ -59,7 +59,7 @@ impl TextWriter {
     fn push_word(&mut self, word: &str) -> Result<()> {
         ensure!(
             !word.contains(['\n', '\r']),
-            "expected names and labels without an end of line, came {word:?}"
+            "expected names and labels without an end of line, got {word:?}"
         );
         if word.contains(['"', self.delimiter]) || word.trim() != word || word.is_empty() {
             let doubled = word.replace('"', "\"\"");
@@ -96,7 +96,7 @@ impl Writer for TextWriter {
     fn write(&mut self, rows: &Rows) -> Result<()> {
         let count = rows.values.len() / self.channels;
         let labels = if self.labelled { rows.labels.len() } else { count };
-        ensure!(labels == count, "expected a label for each of {count} rows, came {labels}");
+        ensure!(labels == count, "expected a label for each of {count} rows, got {labels}");
         self.text.clear();
         for (i, row) in rows.values.chunks_exact(self.channels).enumerate() {
             row.iter().for_each(|&value| self.push_number(value));

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Stdout, Write};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::binary_writer::BinaryWriter;
-use super::fitting::{Fitting, Rounding};
 use super::npy::header_bytes;
+use super::rounding::{Fitting, Rounding};
 use super::text_writer::TextWriter;
 use super::{Format, Misfits, Place, SampleType, Writer};
 use crate::usage::Usage;
@@ -15,9 +15,9 @@ use crate::usage::Usage;
 /// Where a recording is written to.
 #[derive(Debug)]
 pub enum Sink {
-    /// A file, from its beginning; whoever opened it knows its name and says it with an error.
+    /// A file, from its beginning; the caller knows its name and adds it to errors.
     File(File),
-    /// A pipe or a device, which cannot be gone back in.
+    /// A pipe or a device, which cannot be rewound.
     Pipe(File),
     /// Standard output.
     Stdout,
@@ -47,14 +47,14 @@ impl OutputShape {
         if matches!(self.format, Format::Edf | Format::Bdf) {
             let format = self.format;
             bail!(Usage(format!(
-                "{format} recordings are read only: expected raw, npy, csv or tsv to write"
+                "expected raw, npy, csv or tsv as the output format, got {format}, which leukos only reads"
             )));
         }
         let scale = self.scale;
-        let complaint = || Usage(format!("--scale: expected a positive number, came {scale}"));
+        let complaint = || Usage(format!("--scale: expected a positive number, got {scale}"));
         ensure!(scale > 0.0 && scale.is_finite(), complaint());
         let names = self.names.as_ref().map_or(self.channels, Vec::len);
-        ensure!(names == self.channels, "expected {} channel names, came {names}", self.channels);
+        ensure!(names == self.channels, "expected {} channel names, got {names}", self.channels);
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Output {
     /// The end of a file that is cut off at this byte.
     fn at(mut file: File, byte: u64) -> Result<Self> {
         let length = file.metadata().context(FAILED)?.len();
-        ensure!(length >= byte, "expected at least the {byte} bytes that were written before, came {length}");
+        ensure!(length >= byte, "expected at least the {byte} bytes that were written before, got {length}");
         file.set_len(byte).context(FAILED)?;
         file.seek(SeekFrom::Start(byte)).context(FAILED)?;
         Ok(Self { written: byte, ..Self::new(Sink::File(file)) })

@@ -1,7 +1,7 @@
-//! Adds to figures what can be moved: a slider over starts, over the number of interneurons, over the path of the gains.
+//! Adds sliders to figures: over starts, over the number of interneurons, and along the path of the gains.
 //!
-//! The page is complete without it. What is moved is hidden until the script (`explore.js`) has it in hand; the script
-//! draws from the data that stand beside it.
+//! The page is complete without it. The sliders are hidden until the script (`explore.js`) runs; the script draws from
+//! data in the page.
 
 use std::fmt::Write;
 
@@ -74,7 +74,7 @@ impl Explorers {
         if self.data.is_empty() {
             return String::new();
         }
-        // A sign that could end the element is written as JSON allows.
+        // A character that could end the HTML element is escaped as JSON allows.
         let data = Value::Object(self.data.clone()).to_string().replace('<', "\\u003c");
         format!(
             "<script type=\"application/json\" id=\"explore-data\">{data}</script>\n<script>{SCRIPT}</script>\n"
@@ -138,8 +138,8 @@ fn starts(findings: &Findings) -> Result<Option<Explorer>> {
         name: "start",
         heading: "Start by start",
         words: format!(
-            "A dot is one start from random W_0, in the colours of C and F; point at one, or move the slider, to see its \
-             W_T and how far starts agree. {colours}"
+            "Each dot is one start from random W_0, in the colours of C and F. Point at one, or move the slider, to see its \
+             W_T, and to compare starts. {colours}"
         ),
         counts: "start",
         picture: Some(starts.draw()),
@@ -189,7 +189,7 @@ fn sweep_explorer(
         heading,
         words: format!(
             "The columns of W_T that K interneurons learn, from low to high frequency, as {shapes} Move the slider to see \
-             which are added up to K = N = {n}, and what becomes of them beyond; a ring in {panel} shows where K is."
+             which are added up to K = N = {n}, and how they change beyond; a ring in {panel} marks K."
         ),
         counts: "K",
         picture: None,

@@ -82,7 +82,7 @@ fn circumstances(findings: &Findings) -> String {
         ("seed", text("seed")),
         ("processor", text("processor")),
         ("threads", text("jobs")),
-        ("time", format!("{time}, without runs that an earlier call had finished")),
+        ("time", format!("{time}, not counting runs finished by an earlier call")),
     ];
     let mut html = "<dl>\n".to_owned();
     for (term, fact) in facts {
@@ -119,10 +119,10 @@ fn section(findings: &Findings, reference: &Reference, picture: &Picture, explor
 }
 
 fn footer() -> String {
-    "<footer>\n<p>A start is one run from starting weights of its own. “Here” is mean ± standard deviation over \
+    "<footer>\n<p>A start is one run from its own random starting weights. “Here” is mean ± standard deviation over \
      starts, or the median where a line says so. Failed starts are left out of means and count as infinite in \
      medians; a start fails when it diverges or, where V is known, ends further than 0.1 from it. \
-     “Authors’ code” are numbers found by running the code the authors released, or ports of it.</p>\n</footer>\n"
+     “Authors’ code” lists numbers from running the code that the authors released, or ports of it.</p>\n</footer>\n"
         .to_owned()
 }
 

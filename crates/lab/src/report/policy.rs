@@ -1,4 +1,4 @@
-//! Says what the page may do: apply its own style and run its own script, each known by its fingerprint, and nothing else.
+//! States what the page may do: apply its own style and run its own script, each recognised by its hash, nothing else.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ pub fn policy(style: &str, script: &str) -> String {
     )
 }
 
-/// The fingerprint that browsers know a style or a script by: SHA-256, as FIPS 180-4 has it.
+/// The hash by which browsers recognise a style or a script: SHA-256 (FIPS 180-4).
 fn sha256(message: &[u8]) -> [u8; 32] {
     let constants: Vec<u32> = primes().take(64).map(|prime| fraction_of_root(prime, 3)).collect();
     let mut hash: Vec<u32> = primes().take(8).map(|prime| fraction_of_root(prime, 2)).collect();

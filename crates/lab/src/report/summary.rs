@@ -1,4 +1,4 @@
-//! Says what reproduces, what does not as printed and what is better here: sentences that hang on numbers of the run.
+//! Says what reproduces, what does not as printed and what is better here; each sentence depends on numbers of the run.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ struct Summary {
     reproduces: Vec<(Figure, String)>,
     does_not: Vec<(Figure, String)>,
     better: Vec<(Figure, String)>,
-    /// What other random numbers could turn around.
+    /// Claims that another seed could decide the other way.
     open: Vec<(Figure, String)>,
     unknown: Vec<(Figure, String)>,
 }
@@ -47,7 +47,7 @@ impl Summary {
         let mut sentence = findings.fill(figure, template);
         match findings.source(figure, variant) {
             Some(Source::Generated) => sentence.insert_str(0, "With generated contexts, not images: "),
-            Some(Source::Stack) => sentence.insert_str(0, "With contexts that are not the paper's: "),
+            Some(Source::Stack) => sentence.insert_str(0, "With contexts other than the paper's: "),
             Some(Source::Synthetic | Source::Paper) | None => {}
         }
         list.push((figure, sentence));
@@ -58,11 +58,11 @@ impl Summary {
 enum Truth {
     Holds,
     Fails,
-    /// The two sides are so near each other that other random numbers could turn it around.
+    /// The two sides are so close that another seed could decide the other way.
     Open {
         holds: bool,
     },
-    /// The run has not the numbers.
+    /// The run does not have the numbers.
     Unknown,
 }
 
@@ -94,7 +94,7 @@ pub fn summary(findings: &Findings, references: &References) -> Result<String> {
         ("What reproduces", &summary.reproduces),
         ("What does not, or not as printed", &summary.does_not),
         ("What is better or new here", &summary.better),
-        ("What this run leaves open, because other random numbers could turn it around", &summary.open),
+        ("What this run leaves open, because another seed could change the answer", &summary.open),
     ];
     let lists = lists.into_iter().filter(|(title, list)| !(list.is_empty() && title.contains("open")));
     for (title, sentences) in lists {
@@ -112,7 +112,7 @@ pub fn summary(findings: &Findings, references: &References) -> Result<String> {
         let names: Vec<&str> = summary.unknown.iter().map(|(figure, _)| figure.name()).collect();
         let _ = writeln!(
             html,
-            "<p>{} more sentences could not be decided, because this run has not all the numbers: {}.</p>",
+            "<p>{} more claims could not be tested, because this run does not have all their numbers: {}.</p>",
             names.len(),
             names.join(", ")
         );
@@ -136,8 +136,8 @@ fn agreement(findings: &Findings, references: &References) -> Result<String> {
     Ok(match agree + differ {
         0 => "No number of this run can be compared with one of the authors' code.".to_owned(),
         all => format!(
-            "{agree} of the {all} numbers that can be compared with the authors' code agree with it: they differ by \
-             no more than two joint standard errors, as 19 of 20 would by chance alone. Numbers are compared only where \
+            "{agree} of the {all} numbers that can be compared with those of the authors' code agree with them: they differ by \
+             no more than two joint standard errors, as 19 of 20 would by chance if nothing differed. Numbers are compared only where \
              the contexts are those of the paper: its synthetic families, or the covariances its authors released."
         ),
     })
@@ -152,8 +152,8 @@ fn generated(findings: &Findings) -> Option<String> {
     let names: Vec<&str> = findings.figures().into_iter().filter(generated).map(Figure::name).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "Some or all natural contexts of {} come from a generator of 1/f fields, not from images; it is easier \
-             than photographs, and its numbers are not compared with the authors'.",
+            "Some or all natural contexts of {} come from a generator of 1/f fields, not from images. They are easier to \
+             whiten than photographs, and their numbers are not compared with the authors'.",
             names.join(", ")
         )
     })

@@ -1,5 +1,5 @@
-//! Saves how far a stream has come: a model file whose note says where in the input and the output it stands, and by
-//! which bytes both are to be known again.
+//! Saves how far a stream has come: a model file whose note says how far the input was read and the output written, with
+//! hashes by which both are recognised.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,46 +10,46 @@ use npyz::NpyHeader;
 use serde::{Deserialize, Serialize};
 
 use super::destination::Earlier;
-use super::{Destination, Order};
+use super::{Destination, Request};
 use crate::files::{Prefix, PrefixHash, digest, write_atomically};
 use crate::recording::{Format, Misfits, Place, Source};
 
 /// The note of a model that makes it a checkpoint.
 const NOTE: &str = "checkpoint";
 
-/// What must not have changed when a stream goes on.
+/// What must not have changed when a stream continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Original {
     /// The length of the input in bytes.
     input_length: u64,
-    /// Digits of the model file and of the options.
+    /// Hashes of the model file and of the options.
     model: String,
     options: String,
-    /// The output, seen from the folder of the checkpoint where it lies within, and its format.
+    /// The output, as a path relative to the folder of the checkpoint if it lies in it, and its format.
     output: PathBuf,
     format: Format,
 }
 
 impl Original {
-    /// None where nothing will be saved.
-    pub fn of(order: &Order, model: &[u8]) -> Result<Option<Self>> {
+    /// `None` if nothing will be saved.
+    pub fn of(request: &Request, model: &[u8]) -> Result<Option<Self>> {
         let (Some((checkpoint, _)), Source::File(input), Destination::File(output)) =
-            (&order.checkpoint, &order.input, &order.output)
+            (&request.checkpoint, &request.input, &request.output)
         else {
             return Ok(None);
         };
         Ok(Some(Self {
-            input_length: input.metadata().with_context(|| order.input.to_string())?.len(),
+            input_length: input.metadata().with_context(|| request.input.to_string())?.len(),
             model: digest(model),
-            options: digest(order.words().as_bytes()),
-            output: seen_from(checkpoint, output).with_context(|| order.output.to_string())?,
-            format: order.format()?,
+            options: digest(request.words().as_bytes()),
+            output: seen_from(checkpoint, output).with_context(|| request.output.to_string())?,
+            format: request.format()?,
         }))
     }
 }
 
-/// A path as seen from the folder of another, so that a folder can be moved as a whole.
+/// A path relative to the folder of another, so that the folder can be moved as a whole.
 fn seen_from(from: &Path, path: &Path) -> Result<PathBuf> {
     let folder = |path: &Path| -> Result<PathBuf> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -72,7 +72,7 @@ pub(super) struct Checkpoint {
     pub partial: String,
     /// The bytes of the output that belong to the rows before.
     pub written: Prefix,
-    /// The row of output that is held where nothing adapts.
+    /// The row of output that `hold` would repeat, where nothing adapts.
     pub held: Vec<f64>,
     /// The label of the last row.
     pub label: Option<String>,
@@ -87,7 +87,7 @@ impl Checkpoint {
     /// Reads a checkpoint with its model, if there is one.
     ///
     /// # Errors
-    /// When the file is there and is no checkpoint.
+    /// When the file exists and is not a checkpoint.
     pub fn read<T: Real>(path: &Path) -> Result<Option<(Self, Model<T>)>> {
         let read = || -> Result<Option<(Self, Model<T>)>> {
             let bytes = match std::fs::read(path) {
@@ -96,8 +96,8 @@ impl Checkpoint {
             };
             let mut model: Model<T> = Model::from_bytes(&bytes)?;
             let note = model.notes.remove(NOTE);
-            let note = note.context("expected a checkpoint or no file, came a model that is none")?;
-            let old = "its note cannot be read: only the version that wrote a checkpoint can go on from it";
+            let note = note.context("expected a checkpoint of `leukos whiten`, got a model without one; give the name of a new file, or of a checkpoint")?;
+            let old = "its note cannot be read: only the version of leukos that wrote a checkpoint can continue from it";
             Ok(Some((serde_json::from_str(&note).context(old)?, model)))
         };
         read().with_context(|| format!("checkpoint {}", path.display()))
@@ -110,7 +110,7 @@ impl Checkpoint {
         write_atomically(path, &model.to_bytes()?)
     }
 
-    /// What the output should have.
+    /// What the output should begin with.
     pub fn earlier(&self) -> Earlier<'_> {
         let Self { partial, written, input, complete, .. } = self;
         Earlier { partial, written, rows: input.row, complete: *complete }
@@ -120,26 +120,29 @@ impl Checkpoint {
         let Original { input_length, model, options, output, format } = &self.original;
         ensure!(
             now.input_length == *input_length,
-            "the input has changed: it had {input_length} bytes, and has {}",
+            "the input has changed: expected {input_length} bytes, got {}",
             now.input_length
         );
-        ensure!(now.model == *model, "the model is another one than the stream was begun with");
-        ensure!(now.options == *options, "the options are others than the stream was begun with");
+        ensure!(now.model == *model, "expected the model that the run was started with, got another one");
+        ensure!(now.options == *options, "expected the options that the run was started with, got others");
         ensure!(
             now.output == *output,
-            "the output is another one than the stream was begun with: expected {}, came {}",
+            "expected the output that the run was started with, {}, got {}",
             output.display(),
             now.output.display()
         );
-        let came = now.format;
-        ensure!(came == *format, "the format of the output is another one: expected {format}, came {came}");
+        let got = now.format;
+        ensure!(
+            got == *format,
+            "expected the output format that the run was started with, {format}, got {got}"
+        );
         Ok(())
     }
 }
 
-impl Order {
-    /// Where the stream stands, if it was begun before and is to go on. A new stream takes the place of a checkpoint,
-    /// but of nothing else.
+impl Request {
+    /// The saved state, if there is one and the stream is to continue from it. A new stream replaces an old checkpoint,
+    /// but no other file.
     pub(super) fn saved<T: Real>(&self, original: &Original) -> Result<Option<(Checkpoint, Model<T>)>> {
         let Some((path, _)) = &self.checkpoint else { return Ok(None) };
         let saved = Checkpoint::read(path)?;
@@ -153,23 +156,23 @@ impl Order {
     }
 }
 
-/// Follows the bytes of input and output that checkpoints answer for.
+/// Hashes the input and the output incrementally, for checkpoints.
 pub(super) struct Tracks {
     input: PrefixHash,
-    /// The length of an input whose rows do not lie in it one after another: then all of it is known again.
+    /// The length of an input whose rows are not stored one after another: then all of it is hashed.
     whole: Option<u64>,
     output: Option<PrefixHash>,
 }
 
 impl Tracks {
-    pub fn new(order: &Order) -> Result<Self> {
-        let Source::File(path) = &order.input else {
-            bail!("expected a file, because a pipe cannot be read again")
+    pub fn new(request: &Request) -> Result<Self> {
+        let Source::File(path) = &request.input else {
+            bail!("expected a file, got a pipe, which cannot be read again")
         };
         let open = || -> Result<Self> {
             let file = File::open(path)?;
             let length = file.metadata()?.len();
-            let scattered = match order.options.format_of(&order.input)? {
+            let scattered = match request.options.format_of(&request.input)? {
                 Format::Edf | Format::Bdf => true,
                 Format::Npy => NpyHeader::from_reader(File::open(path)?)
                     .map_or(true, |header| header.order() == npyz::Order::Fortran),
@@ -177,7 +180,7 @@ impl Tracks {
             };
             Ok(Self { input: PrefixHash::new(file, 0), whole: scattered.then_some(length), output: None })
         };
-        open().with_context(|| order.input.to_string())
+        open().with_context(|| request.input.to_string())
     }
 
     /// The bytes of the input that the rows before this place came from.
@@ -185,19 +188,19 @@ impl Tracks {
         Ok(self.input.up_to(self.whole.unwrap_or(place.byte))?)
     }
 
-    /// Checks that the input begins as it did.
-    pub fn require_input(&mut self, saved: &Checkpoint, order: &Order) -> Result<()> {
+    /// Checks that the beginning of the input is unchanged.
+    pub fn require_input(&mut self, saved: &Checkpoint, request: &Request) -> Result<()> {
         let length = saved.read.length;
-        let found = self.input.up_to(length).with_context(|| order.input.to_string())?;
+        let found = self.input.up_to(length).with_context(|| request.input.to_string())?;
         ensure!(
             found == saved.read,
-            "{}: the input has changed: its first {length} bytes are not those that were read",
-            order.input
+            "{}: the input has changed: its first {length} bytes are not those that were read before",
+            request.input
         );
         Ok(())
     }
 
-    /// The first bytes of the partial output, so many, but for its header.
+    /// The first `length` bytes of the partial output without its header.
     pub fn written(&mut self, partial: &Path, header: usize, length: u64) -> Result<Prefix> {
         let hash = match &mut self.output {
             Some(hash) => hash,

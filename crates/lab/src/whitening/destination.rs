@@ -1,4 +1,4 @@
-//! Writes an output under a name of its own until it is whole; a pipe takes it as it comes.
+//! Writes an output under a temporary name until it is complete; a pipe is written directly.
 
 use std::fmt;
 use std::fs::File;
@@ -40,7 +40,7 @@ pub(super) struct Earlier<'a> {
 }
 
 impl Destination {
-    /// Whether it takes bytes as they come, and can neither be gone back in nor replaced.
+    /// Whether it is a pipe or a device: written directly, never rewound or replaced.
     pub fn is_stream(&self) -> bool {
         match self {
             Self::File(path) => is_stream(path).unwrap_or(false),
@@ -64,7 +64,7 @@ impl Destination {
         }
     }
 
-    /// Goes on with what an earlier call has written.
+    /// Continues the output of an earlier call.
     pub(super) fn go_on(&self, shape: &OutputShape, earlier: &Earlier) -> Result<(Begun, Box<dyn Writer>)> {
         let Self::File(path) = self else { return self.begin(shape) };
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -81,12 +81,13 @@ impl Destination {
                     require_header(path, &shape.header(earlier.rows))?;
                     return Ok((Begun(None), Box::new(Written(earlier.written.length))));
                 }
-                // It was renamed, but the checkpoint that says so did not get to the disk.
+                // The output was renamed, but the checkpoint that records this did not reach the disk.
                 let copy = earlier.copy(path).with_context(|| self.to_string())?;
                 earlier.go_on(copy, shape).with_context(|| self.to_string())
             }
             Err(error) => {
-                let complaint = "expected what was written before, but the file cannot be opened";
+                let complaint =
+                    "expected the partial output of the earlier run, but the file cannot be opened";
                 Err(error.context(complaint).context(format!("output {}", partial.display())))
             }
         }
@@ -97,7 +98,7 @@ fn is_missing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Checks that a whole file has its header.
+/// Checks that a complete file has the expected header.
 fn require_header(path: &Path, expected: &[u8]) -> Result<()> {
     let mut found = Vec::new();
     Read::take(File::open(path)?, expected.len() as u64).read_to_end(&mut found)?;
@@ -142,12 +143,12 @@ impl Earlier<'_> {
     }
 }
 
-/// An output that was already whole: there is nothing more to write.
+/// An output that was already complete: there is nothing more to write.
 struct Written(u64);
 
 impl Writer for Written {
     fn write(&mut self, _: &Rows) -> Result<()> {
-        bail!("expected no more rows, because the output is whole");
+        bail!("expected no more rows, because the output is complete");
     }
 
     fn flush(&mut self) -> Result<u64> {
@@ -163,23 +164,26 @@ impl Writer for Written {
     }
 }
 
-/// An output that is being written; a pipe, and a file that is whole, need no care.
+/// An output that is being written; `None` for a pipe, or a file that is complete.
 pub(super) struct Begun(Option<Replacement>);
 
 impl Begun {
     /// Waits until everything is on the disk, and keeps it for a later call.
     pub fn keep(&mut self) -> Result<()> {
         let Some(replacement) = &mut self.0 else { return Ok(()) };
-        replacement.sync().and_then(|()| replacement.keep()).context("it cannot be brought to the disk")
+        replacement.sync().and_then(|()| replacement.keep()).context("it cannot be written to the disk")
     }
 
-    /// The file as it stands, to be read, and the name it has for now.
+    /// The path of the partial file, and its name.
     pub fn partial(&self) -> Option<(&Path, String)> {
         self.0.as_ref().map(|replacement| (replacement.path(), replacement.name()))
     }
 
-    /// Puts what is now whole in its place.
+    /// Renames the complete file to its final name.
     pub fn finish(&mut self) -> Result<()> {
-        self.0.take().map_or(Ok(()), Replacement::finish).context("it cannot take its place")
+        self.0
+            .take()
+            .map_or(Ok(()), Replacement::finish)
+            .context("the finished file cannot be renamed to its final name")
     }
 }

@@ -1,22 +1,22 @@
-//! Turns rows into rows: whitens or undoes it, adapting or as the model stands.
+//! Maps rows to rows: whitens or undoes whitening, adapting or with a frozen model.
 
 use anyhow::{Result, bail};
 use leukos::{BadSamples, FrozenWhitener, Matrix, Model, Real, Whitener};
 
-use super::Order;
+use super::Request;
 use crate::recording::{Misfits, OutputShape, Rounding};
 use crate::usage::Usage;
 
-/// Which way, and whether gains move.
+/// Which way, and whether the gains adapt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Whitens and adapts.
     Adapt,
-    /// Whitens with the model as it stands.
+    /// Whitens with a frozen model.
     Frozen,
-    /// Undoes an adapting run, by adapting along.
+    /// Undoes an adapting run, by adapting in the same way.
     Inverse,
-    /// Undoes whitening with the model as it stands.
+    /// Undoes whitening with a frozen model.
     FrozenInverse,
 }
 
@@ -30,38 +30,38 @@ impl Mode {
 pub(super) struct Engine<T: Real> {
     model: Model<T>,
     mode: Mode,
-    /// What maps rows where nothing adapts.
+    /// Maps the rows if nothing adapts.
     frozen: Option<FrozenWhitener<T>>,
-    /// What becomes of responses in the output, where that is what is learned from.
+    /// How responses are rounded in the output, if the model learns from rounded ones.
     rounding: Option<Rounding>,
 }
 
 impl<T: Real> Engine<T> {
-    pub fn new(mut model: Model<T>, order: &Order, shape: &OutputShape) -> Result<Self> {
-        if let Some(strength) = order.strength {
+    pub fn new(mut model: Model<T>, request: &Request, shape: &OutputShape) -> Result<Self> {
+        if let Some(strength) = request.strength {
             model.whitener.set_strength(strength).map_err(|error| Usage(format!("--{error}")))?;
         }
-        if let Some(bad_samples) = order.bad_samples {
+        if let Some(bad_samples) = request.bad_samples {
             model.whitener.set_bad_samples(bad_samples);
         }
         let flattens = |whitener: &Whitener<T>| {
             matches!(whitener.settings().bad_samples, BadSamples::Hold | BadSamples::Zero)
         };
-        let undone = order.mode == Mode::Inverse || order.reversible;
+        let undone = request.mode == Mode::Inverse || request.reversible;
         if undone && model.whitener.whiteners().any(flattens) {
             bail!(Usage(
-                "--bad-samples: expected mark or error where an adapting run is or will be undone, because rows that were held or \
-                 set to zero cannot be told from others"
+                "--bad-samples: expected mark or error with --inverse or --reversible, got hold or zero; rows that were \
+                 held or set to zero look like any others, so the run cannot be undone"
                     .into()
             ));
         }
-        let frozen = match order.mode {
+        let frozen = match request.mode {
             Mode::Frozen => Some(model.whitener.frozen()?),
             Mode::FrozenInverse => Some(model.whitener.frozen_inverse()?),
             Mode::Adapt | Mode::Inverse => None,
         };
-        let rounding = (order.mode == Mode::Adapt && order.reversible).then(|| shape.rounding());
-        Ok(Self { model, mode: order.mode, frozen, rounding })
+        let rounding = (request.mode == Mode::Adapt && request.reversible).then(|| shape.rounding());
+        Ok(Self { model, mode: request.mode, frozen, rounding })
     }
 
     pub fn map(&mut self, from: &[T], to: &mut [T]) -> leukos::Result<()> {
@@ -78,7 +78,7 @@ impl<T: Real> Engine<T> {
         }
     }
 
-    /// A new context begins, for whoever adapts.
+    /// Tells an adapting whitener that a new context begins.
     pub fn begin_context(&mut self) {
         if self.frozen.is_none() {
             self.model.whitener.begin_context();
@@ -89,7 +89,7 @@ impl<T: Real> Engine<T> {
         &self.model
     }
 
-    /// The row that is held, where the model does not know it.
+    /// The row that `hold` would repeat, if the model does not keep it itself.
     pub fn held(&self) -> Vec<f64> {
         self.frozen
             .as_ref()
@@ -113,7 +113,7 @@ impl<T: Real> Engine<T> {
         self.rounding.as_ref().map_or_else(Misfits::default, Rounding::misfits)
     }
 
-    /// How things stand, in a few words.
+    /// The progress in a few words.
     pub fn glance(&mut self, rate: f64, bad: u64) -> String {
         let errors = self.model.whitener.whiteners_mut().filter_map(|whitener| whitener.status().error);
         let error = match errors.reduce(f64::max).filter(|_| self.frozen.is_none()) {
@@ -123,10 +123,10 @@ impl<T: Real> Engine<T> {
         format!("{rate:.0} samples a second{error}, {bad} skipped")
     }
 
-    /// How things stand, in full.
+    /// The status in full.
     pub fn status(&mut self) -> String {
         if self.frozen.is_some() {
-            return "as the model stands; nothing adapts".into();
+            return "frozen: the model did not adapt".into();
         }
         self.model.whitener.status()
     }

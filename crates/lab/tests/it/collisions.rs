@@ -97,7 +97,7 @@ fn assert_collide(verb: &Verb, (own, other): (&str, &str), how: &str) -> bool {
     let output = (verb.call)(&path).output().unwrap();
     let case = format!("{own} and {other}, {how}: {}", stderr(&output));
     assert_eq!(output.status.code(), Some(2), "{case}");
-    assert!(stderr(&output).contains("expected another file than"), "{case}");
+    assert!(stderr(&output).contains("expected a different file from"), "{case}");
     assert!(snapshot(&bench.path("")) == before, "{case}");
     true
 }
@@ -258,7 +258,7 @@ fn an_image_behind_a_link_is_not_drawn_over() {
     let output =
         leukos().arg("contexts").arg(bench.path("photos")).arg("--out").arg(&stack).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("expected another file than the image"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("expected a different file from the image"), "{}", stderr(&output));
     assert!(snapshot(&bench.path("")) == before);
 }
 
@@ -280,7 +280,7 @@ fn redirected_input_and_output_are_recognised() {
     let into_itself = call(&path, "-").stdout(open()).output().unwrap();
     for output in [from_itself, into_itself] {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-        assert!(stderr(&output).contains("expected another file than the input"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("expected a different file from the input"), "{}", stderr(&output));
     }
     assert!(fs::read(bench.path("in.csv")).unwrap() == input);
 }

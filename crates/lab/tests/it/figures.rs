@@ -253,7 +253,7 @@ fn a_figure_whose_runs_all_diverged_is_drawn_and_says_so() {
     let output = bench.reproduce_with(&spec, "natural", &["--quiet"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(bench.results()["figures"]["natural"]["variants"]["printed"]["diverged"]["count"], 2);
-    assert!(svg(&bench.path("out"), "natural").contains("no start that is shown came to an end"));
+    assert!(svg(&bench.path("out"), "natural").contains("no start that is shown here finished"));
 }
 
 /// A rectangle: left, top, right, bottom.

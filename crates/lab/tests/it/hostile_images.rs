@@ -82,12 +82,12 @@ fn every_image_that_gives_no_context_is_named_with_its_reason() {
         "1 too small for the patch (tiny.png)",
         "1 constant (flat.png)",
         "ghost.png: expected opaque pixels",
-        "huge.png: expected an image that takes 512 MiB at most, came 20000 x 20000 pixels that take 762 MiB",
-        "empty.webp, garbage.jpg: expected a PNG, JPEG, TIFF or WebP image, came something else",
-        "floats.tif: expected 8 or 16 bits a sample, came Rgb32F",
-        "short.imc: the file is cut short: expected 1536 x 1024 pixels in 3145728 bytes, came 3145727",
-        "long.iml: expected 1536 x 1024 pixels in 3145728 bytes, came 3145729",
-        "4 ignored, because the name is not that of an image (.shadow.png, more.png, movie.mp4, notes.txt)",
+        "huge.png: expected an image that takes 512 MiB at most, got 20000 x 20000 pixels that take 762 MiB",
+        "empty.webp, garbage.jpg: expected a PNG, JPEG, TIFF or WebP image, got something else",
+        "floats.tif: expected 8 or 16 bits a sample, got Rgb32F",
+        "short.imc: the file is cut short: expected 1536 x 1024 pixels in 3145728 bytes, got 3145727",
+        "long.iml: expected 1536 x 1024 pixels in 3145728 bytes, got 3145729",
+        "4 ignored, because their names are not those of images (.shadow.png, more.png, movie.mp4, notes.txt)",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
@@ -129,7 +129,7 @@ fn damaged_bytes_never_crash_a_reader() {
     }
     for length in [0, 1, 2, 1536, 3_145_726, 3_145_727, 3_145_729, 6_291_456] {
         let complaint = read_van_hateren(&vec![7; length]).expect_err("a wrong size");
-        assert!(format!("{complaint}").contains(&format!("came {length}")), "{complaint}");
+        assert!(format!("{complaint}").contains(&format!("got {length}")), "{complaint}");
     }
 }
 
@@ -143,14 +143,14 @@ fn a_folder_that_is_missing_empty_or_without_a_usable_image_is_a_failure_that_sa
         assert!(said.contains("photos") && said.contains(part), "{part} is not in\n{said}");
         assert!(!bench.path("covs.npy").exists() && !bench.path("covs.csv").exists());
     };
-    fails("expected a folder of images, but there is nothing of this name");
+    fails("expected a folder of images, but nothing with this name exists");
     bench.write("photos", "a file");
-    fails("expected a folder of images, came a file");
+    fails("expected a folder of images, got a file");
     std::fs::remove_file(bench.path("photos")).expect("the file");
     std::fs::create_dir(bench.path("photos")).expect("a folder");
     fails("none of 0 does: it is empty");
     add(&bench, "notes.txt", b"no image");
-    fails("1 ignored, because the name is not that of an image (notes.txt)");
+    fails("1 ignored, because their names are not those of images (notes.txt)");
     add(&bench, "bad.png", b"no image");
     fails("bad.png: expected a PNG");
 }
@@ -162,18 +162,21 @@ fn wrong_flags_are_wrong_usage_and_named() {
     let wrong: [(&[&str], &str); 16] = [
         (&["--patch", "5"], "invalid value '5' for '--patch <WIDTHxHEIGHT>': expected WIDTHxHEIGHT"),
         (&["--patch", "0x5"], "expected WIDTHxHEIGHT, such as 5x5 or 16x1"),
-        (&["--patch", "1x1"], "expected 2 to 1024 pixels, came 1"),
-        (&["--patch", "60x60"], "expected 2 to 1024 pixels, came 3600"),
+        (&["--patch", "1x1"], "expected 2 to 1024 pixels, got 1"),
+        (&["--patch", "60x60"], "expected 2 to 1024 pixels, got 3600"),
         (&["--spacing", "0"], "'--spacing <PIXELS>'"),
         (&["--sampling", "often"], "'--sampling <SAMPLING>'"),
         (&["--samples", "0"], "'--samples <T>'"),
-        (&["--samples", "25"], "--samples: expected more than the 25 pixels of a patch, came 25"),
+        (&["--samples", "25"], "--samples: expected more than the 25 pixels of a patch, got 25"),
         (&["--condition", "1"], "'--condition <X|none>': expected a number above 1, or none"),
         (&["--condition", "NaN"], "expected a number above 1, or none"),
         (&["--norm", "-2"], "'--norm <X|none>': expected a number above 0, or none"),
         (&["--norm", "inf"], "expected a number above 0, or none"),
         (&["--step", "4"], "--step: expected --sampling walk"),
-        (&["--sampling", "every", "--samples", "99"], "--samples: expected another --sampling than every"),
+        (
+            &["--sampling", "every", "--samples", "99"],
+            "--samples: expected --sampling independent or walk, got every",
+        ),
         (&["--count", "3"], "--count: does not apply to contexts from"),
         (&["--jobs", "0"], "'--jobs <J>'"),
     ];
@@ -210,7 +213,7 @@ fn the_folder_of_images_is_no_place_for_their_picture() {
     let output = call.output().expect("the program starts");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let said = stderr(&output);
-    assert!(said.contains("--out: expected a place outside the folder ., came covs.npy"), "{said}");
+    assert!(said.contains("--out: expected a place outside the folder ., got covs.npy"), "{said}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_long_table_is_shortened_unless_all_of_it_is_asked_for() {
     let array = Npy { dtype: "<f8", fortran_order: false, shape: vec![60, 50], numbers };
     let file = bench.write("wide.npy", array.bytes());
     let words = said(&inspect(&[&file], &[]));
-    assert!(words.contains("... 10 channels more; --all shows them"), "{words}");
+    assert!(words.contains("... 10 more channels; --all shows them"), "{words}");
     assert!(words.contains("! 60 usable rows: a covariance of 50 channels needs 500 or more"), "{words}");
     let lines =
         |words: &str| words.lines().filter(|line| line.trim_start().starts_with(char::is_numeric)).count();
@@ -169,7 +169,7 @@ fn what_will_not_do_is_told_apart_and_draws_nothing() {
         (vec![&stack], vec![], 2, "is a stack of covariances"),
         (vec![&cut], vec!["--picture", picture], 1, "cut.safetensors"),
         (vec![Path::new("nowhere.csv")], vec![], 1, "recording nowhere.csv"),
-        (vec![&model, &other], vec!["--picture", picture], 1, "expected the model's 3 channels, came 2"),
+        (vec![&model, &other], vec!["--picture", picture], 1, "expected the model's 3 channels, got 2"),
         (
             vec![&model, &renamed],
             vec!["--picture", picture],

@@ -71,7 +71,7 @@ fn a_line_that_was_cut_off_is_run_again() {
     std::fs::write(&runs, &text[..text.len() - 40]).expect("a shorter file");
     let output = bench.reproduce("synthetic", &[]);
     assert!(stderr(&output).contains("7 of 8 runs"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("1 line was damaged or cut off in "), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 line was damaged or incomplete in "), "{}", stderr(&output));
     assert!(whole == bench.results()["figures"]);
 }
 
@@ -91,7 +91,7 @@ fn damaged_lines_are_counted_and_run_again() {
     std::fs::write(&runs, lines.join("\n") + "\n").expect("a damaged file");
     let output = bench.reproduce("synthetic", &[]);
     assert!(stderr(&output).contains("6 of 8 runs"), "{}", stderr(&output));
-    let said = format!("synthetic: 2 lines were damaged or cut off in {}", runs.display());
+    let said = format!("synthetic: 2 lines were damaged or incomplete in {}", runs.display());
     assert!(stderr(&output).contains(&said), "{}", stderr(&output));
     assert!(whole == bench.results()["figures"]);
 }

@@ -8,6 +8,7 @@ mod fit;
 mod hostile_images;
 mod inspect;
 mod interruption;
+mod manual;
 mod outputs;
 mod photographs;
 mod recordings;

@@ -47,10 +47,10 @@ fn pipes_and_devices_are_written_into() {
     let expected = fs::read(bench.path("expected.csv")).unwrap();
     let fifo = bench.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let (end, mut came) = (fifo.clone(), Vec::new());
+    let (end, mut got) = (fifo.clone(), Vec::new());
     let reader = std::thread::spawn(move || {
-        fs::File::open(end).unwrap().read_to_end(&mut came).unwrap();
-        came
+        fs::File::open(end).unwrap().read_to_end(&mut got).unwrap();
+        got
     });
     run(&mut whiten(&bench, &fifo));
     assert!(reader.join().unwrap() == expected);
@@ -180,7 +180,7 @@ fn a_folder_or_a_disk_is_no_output() {
     fs::create_dir(bench.path("folder")).unwrap();
     let output = whiten(&bench, &bench.path("folder")).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--out: expected a file, came the folder"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--out: expected a file, got the folder"), "{}", stderr(&output));
 }
 
 #[test]
@@ -203,5 +203,5 @@ fn two_calls_of_reproduce_do_not_share_a_folder() {
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("another process of leukos is writing it"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("another leukos process is writing it"), "{}", stderr(&output));
 }

@@ -116,7 +116,7 @@ fn require_same_in_any_blocks(path: &Path, options: &ReadOptions, expected: &Row
     let place = reader.place();
     assert_eq!(place.row as usize, first.values.len() / reader.layout().channels);
     let rest = read_in(&mut *reader, &[3]).expect("rows");
-    reader.go_to(place).expect("a file can be gone back in");
+    reader.go_to(place).expect("a file can be read again");
     assert_eq!(reader.place(), place);
     let again = read_in(&mut *reader, &[5]).expect("rows");
     assert_eq!((bits(&again), &again.labels), (bits(&rest), &rest.labels));

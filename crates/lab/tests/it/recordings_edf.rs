@@ -188,12 +188,12 @@ fn unequal_rates_and_gaps_are_refused_by_name() {
     let said = file.refusal();
     assert!(
         said.contains(
-            "one sampling rate in all channels, came 8 Hz in \"EEG Fp1, EEG Cz\" and 2 Hz in \"Temp\""
+            "one sampling rate in all channels, got 8 Hz in \"EEG Fp1, EEG Cz\" and 2 Hz in \"Temp\""
         ),
         "{said}"
     );
     let said = Edf { reserved: "EDF+D", ..Edf::good() }.refusal();
-    assert!(said.contains("came a discontinuous one (EDF+D)"), "{said}");
+    assert!(said.contains("got a discontinuous one (EDF+D)"), "{said}");
     let signals = vec![Signal::annotations()];
     let said = Edf { signals, ..Edf::good() }.refusal();
     assert!(said.contains("annotations alone"), "{said}");
@@ -219,7 +219,7 @@ fn a_truncated_or_longer_file_is_refused_with_record_and_byte() {
 
     let said = Edf { records: "2", ..Edf::good() }.refusal();
     assert!(
-        said.contains("after the 2 records its header promises, at byte 1076, but 26 more bytes"),
+        said.contains("after the 2 records its header states, at byte 1076, but 26 more bytes"),
         "{said}"
     );
     let error = open_file(&bench.write("cut.edf", &bytes[..300]), &ReadOptions::default()).err();
@@ -232,7 +232,7 @@ fn a_header_that_makes_no_sense_is_refused() {
     let said = Edf { format: Format::Bdf, ..Edf::good() };
     let bench = Bench::new();
     let error = open_file(&bench.write("other.edf", said.bytes()), &ReadOptions::default()).err();
-    assert!(format!("{:#}", error.expect("BDF")).contains("expected the format EDF, came BDF"));
+    assert!(format!("{:#}", error.expect("BDF")).contains("expected the format EDF, got BDF"));
     let error = open_file(&bench.write("no.edf", [b'x'; 300]), &ReadOptions::default()).err();
     assert!(format!("{:#}", error.expect("no EDF")).contains("expected the format EDF, but its first bytes"));
 
@@ -246,21 +246,21 @@ fn a_header_that_makes_no_sense_is_refused() {
             with(&|signal| signal.digital = ["5", "5"]),
             "channel EEG Cz: expected a digital minimum below its maximum",
         ),
-        (with(&|signal| signal.digital = ["-32769", "5"]), "from -32768 to 32767, came -32769 and 5"),
+        (with(&|signal| signal.digital = ["-32769", "5"]), "from -32768 to 32767, got -32769 and 5"),
         (
             with(&|signal| signal.physical = ["2", "2"]),
-            "expected a physical minimum other than its maximum, came 2",
+            "expected a physical minimum other than its maximum, got 2",
         ),
         (
             with(&|signal| signal.physical[1] = "nan"),
-            "signal 2 (EEG Cz): physical maximum: expected a number, came \"nan\"",
+            "signal 2 (EEG Cz): physical maximum: expected a number, got \"nan\"",
         ),
-        (with(&|signal| signal.digital[0] = "x"), "digital minimum: expected a number, came \"x\""),
+        (with(&|signal| signal.digital[0] = "x"), "digital minimum: expected a number, got \"x\""),
         (with(&|signal| signal.samples = 0), "samples in a record: expected at least one"),
         (Edf { records: "-2", ..Edf::good() }.refusal(), "number of records: expected 0 or more, or -1"),
         (
             Edf { records: "many", ..Edf::good() }.refusal(),
-            "number of records: expected a whole number, came \"many\"",
+            "number of records: expected a whole number, got \"many\"",
         ),
         (Edf { duration: "0", ..Edf::good() }.refusal(), "duration of a record: expected a positive number"),
         (with(&|signal| signal.samples = 99_999_999), "one sampling rate"),

@@ -1,4 +1,4 @@
-//! Tests that a recording that will not do is refused with its file, its place, what was expected and what came.
+//! Tests that a recording that will not do is refused with its file, its place, what was expected and what it got instead.
 
 use std::fs::File;
 use std::io::{Cursor, ErrorKind};
@@ -89,7 +89,7 @@ fn an_array_that_is_cut_short_or_too_long_is_refused() {
     require(&refusal("cut.npy", cut, &ReadOptions::default()), &["cut short", &said]);
     require(&piped_refusal(cut, Format::Npy, &ReadOptions::default()), &["cut short", &said]);
     let long = [&bytes[..], b"xyz"].concat();
-    let said = format!("after the 4 rows its header promises, at byte {}", bytes.len());
+    let said = format!("after the 4 rows its header states, at byte {}", bytes.len());
     require(&refusal("long.npy", &long, &ReadOptions::default()), &[&said, "3 more bytes follow"]);
     require(&piped_refusal(&long, Format::Npy, &ReadOptions::default()), &[&said, "more bytes follow"]);
     require(&refusal("header.npy", &bytes[..40], &ReadOptions::default()), &["in its header, at byte 40"]);
@@ -121,17 +121,17 @@ fn an_array_that_promises_much_takes_no_memory() {
 #[test]
 fn an_array_of_another_kind_is_refused() {
     let said = refusal("kind.npy", Npy { dtype: "<i8", ..array() }.bytes(), &ReadOptions::default());
-    require(&said, &["expected int16, int32, float32 or float64 numbers, came dtype \"<i8\""]);
+    require(&said, &["expected int16, int32, float32 or float64 numbers, got dtype \"<i8\""]);
     let said = refusal("stack.npy", Npy { shape: vec![2, 2, 3], ..array() }.bytes(), &ReadOptions::default());
-    require(&said, &["expected shape (rows, channels), came (2, 2, 3)"]);
+    require(&said, &["expected shape (rows, channels), got (2, 2, 3)"]);
     let exchanged = Npy { shape: vec![3, 100_000], ..array() };
     let said = refusal("exchanged.npy", exchanged.bytes(), &ReadOptions::default());
-    require(&said, &["rows being samples", "expected 1 to 65536 channels, came 100000"]);
+    require(&said, &["rows being samples", "expected 1 to 65536 channels, got 100000"]);
     let said = refusal("text.npy", "a,b\n1,2\n", &ReadOptions::default());
     require(&said, &["expected a .npy file"]);
     let mut version = array().bytes();
     version[6] = 4;
-    require(&refusal("four.npy", version, &ReadOptions::default()), &["version 1, 2 or 3", "came 4"]);
+    require(&refusal("four.npy", version, &ReadOptions::default()), &["version 1, 2 or 3", "got 4"]);
     for (from, to) in [("descr", "dtype"), ("False", "Maybe"), ("(4, 3)", "(4, x)"), ("(4, 3)", "[4, 3]")] {
         let bytes = array().bytes();
         let text: String = bytes[10..].iter().map(|&byte| char::from(byte)).collect();
@@ -145,28 +145,31 @@ fn an_array_of_another_kind_is_refused() {
 fn a_line_that_does_not_fit_is_named_with_its_column() {
     let default = ReadOptions::default();
     let said = refusal("short.csv", "a,b,c\n1,2,3\n4,5\n", &default);
-    require(&said, &["line 3, at byte 12: expected 3 cells, came 2: column 2 (\"c\") is missing"]);
+    require(&said, &["line 3, at byte 12: expected 3 cells, got 2: column 2 (\"c\") is missing"]);
     let said = refusal("long.csv", "1,2\r\n3,4\r\n5,6\r\n7,8,9\r\n", &default);
-    require(&said, &["line 4, at byte 15: expected 2 cells, came more: column 2 is one too many"]);
+    require(&said, &["line 4, at byte 15: expected 2 cells, got more: column 2 is one too many"]);
     let said = refusal("word.tsv", "left\tright\n1\t2\n3\tfour\n", &default);
-    require(&said, &["line 3, at byte 15: column 1 (\"right\"): expected a number, came \"four\""]);
+    require(&said, &["line 3, at byte 15: column 1 (\"right\"): expected a number, got \"four\""]);
     let said = refusal("again.csv", "a,b\n1,2\n3,4\na,b\n5,6\n", &default);
-    require(&said, &["line 4", "expected numbers, came the header again"]);
+    require(&said, &["line 4", "expected numbers, got the header again"]);
     let said = refusal("long.csv", format!("1\n{}\n", "x".repeat(1000)), &default);
     require(&said, &["line 2", "column 0", "xxx\"..."]);
     assert!(said.len() < 300, "{said}");
     let said = refusal("blank.csv", "1,2\n\n3,4\n", &default);
-    require(&said, &["line 2, at byte 4: expected a row, came a blank line, and more in line 3"]);
+    require(
+        &said,
+        &["line 2, at byte 4: expected a row, got a blank line that is not at the end: line 3 follows"],
+    );
     let said = refusal("quote.csv", "a,b\n1,\"2\n3,4\n", &default);
     require(&said, &["line 2", "column 1 (\"b\")", "quotation mark", "same line"]);
     let said = refusal("utf16.csv", b"\xff\xfe1\x00,\x002\x00", &default);
     require(&said, &["line 1", "UTF-8"]);
     let said = refusal("wide.csv", "1,".repeat(70_000), &default);
-    require(&said, &["line 1", "expected 1 to 65536 channels, came 70001"]);
+    require(&said, &["line 1", "expected 1 to 65536 channels, got 70001"]);
     let said = refusal("latin.csv", b"a,s\n1,x\n2,\xe9t\xe9\n", &label("s"));
     require(&said, &["line 3", "UTF-8", "after 2 of its bytes"]);
     let said = refusal("label.csv", "s\nrest\n", &label("s"));
-    require(&said, &["expected a channel, came the label column alone"]);
+    require(&said, &["expected a channel, got the label column alone"]);
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn a_file_that_is_not_there_or_a_folder_is_refused() {
     require(&format!("{missing:#}"), &["missing.csv", "cannot be read"]);
     std::fs::create_dir(bench.path("folder.csv")).expect("a folder");
     let folder = open_file(&bench.path("folder.csv"), &ReadOptions::default()).err().expect("a folder");
-    require(&format!("{folder:#}"), &["folder.csv", "expected a file, came a folder"]);
+    require(&format!("{folder:#}"), &["folder.csv", "expected a file, got a folder"]);
 }
 
 #[test]
@@ -224,19 +227,19 @@ fn options_that_make_no_sense_are_wrong_usage_and_named() {
     require(&wrong_usage("a.edf", &rate(250.0)), &["--sample-rate: does not apply to edf recordings"]);
     require(&wrong_usage("a.csv", &rate(f64::NAN)), &["--sample-rate: expected a positive number"]);
     require(&wrong_usage("a.npy", &label("b")), &["--label: does not apply to npy recordings"]);
-    require(&wrong_usage("a.raw", &dtype), &["--channels: expected for raw"]);
-    require(&wrong_usage("a.dat", &channels), &["--dtype: expected for raw"]);
+    require(&wrong_usage("a.raw", &dtype), &["--channels: expected the number of channels of a raw"]);
+    require(&wrong_usage("a.dat", &channels), &["--dtype: expected the type of the numbers of a raw"]);
     require(&wrong_usage("a.bin", &raw(0, SampleType::Int16)), &["--channels: expected 1 to 65536"]);
     require(
         &wrong_usage("a.csv", &label("c")),
         &["--label c: expected one of \"a, b\", or a number from 0 to 1"],
     );
     require(&wrong_usage("a.csv", &label("2")), &["--label 2: expected one of"]);
-    require(&wrong_usage("a.xyz", &default()), &["a.xyz", ".raw, .bin, .dat, .npy", "--format", "came .xyz"]);
-    require(&wrong_usage("a", &default()), &["came no ending"]);
+    require(&wrong_usage("a.xyz", &default()), &["a.xyz", ".raw, .bin, .dat, .npy", "--format", "got .xyz"]);
+    require(&wrong_usage("a", &default()), &["got no ending"]);
     let stdin = open(&"-".parse::<Source>().expect("a source"), &default()).err().expect("no format");
     assert!(stdin.is::<Usage>());
-    require(&stdin.to_string(), &["--format: expected for standard input"]);
+    require(&stdin.to_string(), &["--format: expected the format of standard input"]);
     let missing = open_file(&Bench::new().path("missing.raw"), &default()).err().expect("two faults");
     assert!(missing.is::<Usage>(), "what was asked for is looked at before the file: {missing:#}");
     let twice = open_file(&Bench::new().write("a.csv", "a,s,s\n"), &label("s")).err().expect("two");
@@ -252,12 +255,12 @@ fn what_cannot_be_written_is_wrong_usage() {
     };
     for format in [Format::Edf, Format::Bdf] {
         let said = refused(&shape(format, SampleType::Int16, 1), Sink::Stdout);
-        require(&said, &[&format!("{format} recordings are read only"), "raw, npy, csv or tsv"]);
+        require(&said, &[&format!("got {format}, which leukos only reads"), "raw, npy, csv or tsv"]);
     }
     let said = refused(&shape(Format::Npy, SampleType::Int16, 1), Sink::Stdout);
     require(&said, &["npy: expected a file", "number of rows"]);
     let still = OutputShape { scale: 0.0, ..shape(Format::Raw, SampleType::Int16, 1) };
-    require(&refused(&still, Sink::Stdout), &["--scale: expected a positive number, came 0"]);
+    require(&refused(&still, Sink::Stdout), &["--scale: expected a positive number, got 0"]);
 }
 
 #[test]
@@ -273,7 +276,7 @@ fn a_label_that_would_break_its_line_is_refused() {
     require(&writer.write(&rows(&["a\nb"])).expect_err("two lines").to_string(), &["without an end of line"]);
     require(
         &writer.write(&rows(&[])).expect_err("no label").to_string(),
-        &["a label for each of 1 rows, came 0"],
+        &["a label for each of 1 rows, got 0"],
     );
 }
 

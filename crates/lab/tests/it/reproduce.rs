@@ -53,13 +53,13 @@ fn a_changed_seed_spec_or_stack_begins_anew_and_says_so() {
     bench.reproduce("natural", &[]);
     let first = bench.results();
     let said = stderr(&bench.reproduce("natural", &["--seed", "3"]));
-    assert!(said.contains("natural: begins anew"), "{said}");
+    assert!(said.contains("natural: starting from scratch"), "{said}");
     assert_ne!(first["figures"], bench.results()["figures"]);
 
     let stack = bench.write("stack.npy", Npy::stack(&covariances(12, 6)).bytes());
     let given = stack.to_str().expect("a path");
     let said = stderr(&bench.reproduce("natural", &["--contexts", given]));
-    assert!(said.contains("natural: begins anew"), "{said}");
+    assert!(said.contains("natural: starting from scratch"), "{said}");
 
     let text =
         crate::bench::tiny("natural").to_string().replace("synapse_rate = 0.05", "synapse_rate = 0.04");
@@ -71,7 +71,7 @@ fn a_changed_seed_spec_or_stack_begins_anew_and_says_so() {
         .arg(bench.path("out"))
         .output()
         .expect("the program starts");
-    assert!(stderr(&output).contains("natural: begins anew"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("natural: starting from scratch"), "{}", stderr(&output));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_file_that_is_not_there_or_no_array_is_refused() {
 #[test]
 fn a_wrong_shape_is_refused() {
     let flat = Npy { shape: vec![12, 4], ..good() };
-    assert!(refusal(&flat.bytes()).contains("three dimensions (contexts, N, N), came shape [12, 4]"));
+    assert!(refusal(&flat.bytes()).contains("three dimensions (contexts, N, N), got shape [12, 4]"));
     let oblong = Npy { shape: vec![2, 4, 6], ..good() };
     assert!(refusal(&oblong.bytes()).contains("square"));
     for shape in [vec![0, 4, 4], vec![3, 0, 0]] {
@@ -61,14 +61,14 @@ fn a_wrong_shape_is_refused() {
 #[test]
 fn a_wrong_dtype_is_refused() {
     let integers = Npy { dtype: "<i8", ..good() };
-    assert!(refusal(&integers.bytes()).contains("expected float32 or float64 numbers, came dtype '<i8'"));
+    assert!(refusal(&integers.bytes()).contains("expected float32 or float64 numbers, got dtype '<i8'"));
 }
 
 #[test]
 fn a_truncated_file_is_refused_before_anything_is_allocated() {
     let bytes = good().bytes();
     assert!(
-        refusal(&bytes[..bytes.len() - 8]).contains("cut short: its header promises 48 numbers, it holds 47")
+        refusal(&bytes[..bytes.len() - 8]).contains("cut short: its header says 48 numbers, but it holds 47")
     );
     let boast = Npy { shape: vec![1_000_000, 1_000_000, 1_000_000], ..good() };
     assert!(refusal(&boast.bytes()).contains("cut short"));
@@ -80,7 +80,7 @@ fn a_bad_covariance_is_named_with_its_reason() {
     stack[1][2][3] = f64::NAN;
     assert!(
         refusal(&Npy::stack(&stack).bytes())
-            .contains("covariances[1]: expected finite numbers, came NaN at (2, 3)")
+            .contains("covariances[1]: expected finite numbers, got NaN at (2, 3)")
     );
 
     let mut stack = covariances(3, 4);

@@ -245,7 +245,7 @@ fn bad_samples_keep_their_rows() {
         assert_eq!(output.status.code(), Some(1));
         let message = stderr(&output);
         assert!(
-            message.contains("in.csv: row 40, channel 1 (b): expected a usable number, came NaN"),
+            message.contains("in.csv: row 40, channel 1 (b): expected a usable number, got NaN"),
             "{message}"
         );
         assert!(!bench.path("stopped.csv").exists() && !bench.path("stopped.csv.partial").exists());
@@ -278,8 +278,8 @@ fn a_model_for_something_else_is_refused_by_name() {
     named.channel_names = Some(["a", "b", "c"].map(String::from).to_vec());
     bench.write("model.safetensors", named.to_bytes().unwrap());
     for (text, problem) in [
-        ("1,2\n3,4\n", "expected the model's 3 channels, came 2"),
-        ("a,x,c\n1,2,3\n", "expected channel 1 to be \"b\" as in the model, came \"x\""),
+        ("1,2\n3,4\n", "expected the model's 3 channels, got 2"),
+        ("a,x,c\n1,2,3\n", "expected channel 1 to be \"b\" as in the model, got \"x\""),
     ] {
         let output = whiten(&bench, &bench.write("in.csv", text), "out.csv", &[]);
         let message = stderr(&output);
@@ -310,21 +310,26 @@ fn wrong_usage_is_told_from_bad_data() {
         .map(|name| bench.path(name).to_str().unwrap().to_owned());
     let whole = fs::read(&model).unwrap();
     for (input, out, more, problem) in [
-        (input.as_path(), "in.csv", &[][..], "--out: expected another file than the input"),
+        (input.as_path(), "in.csv", &[][..], "--out: expected a different file from the input"),
         (
             &input,
             "model.safetensors",
             &["--out-format", "csv"],
-            "--out: expected another file than the model",
+            "--out: expected a different file from the model",
         ),
-        (&input, "out.csv", &["--checkpoint", &model], "--checkpoint: expected another file than the model"),
+        (
+            &input,
+            "out.csv",
+            &["--checkpoint", &model],
+            "--checkpoint: expected a different file from the model",
+        ),
         (
             &input,
             "out.csv",
             &["--checkpoint", &input_word],
-            "--checkpoint: expected another file than the input",
+            "--checkpoint: expected a different file from the input",
         ),
-        (&input, "out.csv", &["--checkpoint", &out], "--checkpoint: expected another file than --out"),
+        (&input, "out.csv", &["--checkpoint", &out], "--checkpoint: expected a different file from --out"),
         (&input, "out.xyz", &[], "--out-format"),
         (&input, "out.edf", &[], "read only"),
         (&input, "out.csv", &["--resume"], "--checkpoint"),

@@ -157,7 +157,7 @@ fn ctrl_c_saves_the_state_and_says_how_to_go_on() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--resume goes on from"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--resume continues from"), "{}", stderr(&output));
     assert!(!job.output().exists() && job.partial().is_some());
     let output = job.resume();
     assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
@@ -200,7 +200,7 @@ fn assert_refused(job: &Job, problem: &str) {
 fn what_has_changed_is_refused_by_name() {
     let mut job = killed();
     job.more = vec!["--strength".into(), "0.5".into()];
-    assert_refused(&job, "the options are others than the stream was begun with");
+    assert_refused(&job, "expected the options that the run was started with, got others");
     job.more.clear();
     let bytes = fs::read(&job.input).unwrap();
     let mut other = bytes.clone();
@@ -214,13 +214,13 @@ fn what_has_changed_is_refused_by_name() {
         &Rows { values: stimuli(60_001, 21), labels: Vec::new() },
         None,
     );
-    assert_refused(&job, "the input has changed: it had");
+    assert_refused(&job, "the input has changed: expected");
     fs::write(&job.input, &bytes).unwrap();
     let model = fs::read(job.path("model.safetensors")).unwrap();
     let mut other: Model = Model::from_bytes(&model).unwrap();
     other.notes.insert("another".into(), "one".into());
     fs::write(job.path("model.safetensors"), other.to_bytes().unwrap()).unwrap();
-    assert_refused(&job, "the model is another one");
+    assert_refused(&job, "expected the model that the run was started with, got another one");
     fs::write(job.path("model.safetensors"), &model).unwrap();
     let state = fs::read(job.path("state")).unwrap();
     fs::write(job.path("state"), &model).unwrap();
@@ -290,8 +290,7 @@ fn a_checkpoint_belongs_to_its_output_and_format_and_moves_with_its_folder() {
     job.out = "other.npy".into();
     let output = job.resume();
     assert_eq!(output.status.code(), Some(1));
-    let complaint =
-        "the output is another one than the stream was begun with: expected out.npy, came other.npy";
+    let complaint = "expected the output that the run was started with, out.npy, got other.npy";
     assert!(stderr(&output).contains(complaint), "{}", stderr(&output));
     assert!(!job.output().exists());
     job.out = "out.npy".into();
@@ -330,7 +329,7 @@ fn two_processes_do_not_write_one_output() {
     let mut first = job.started();
     let output = job.resume();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("another process of leukos is writing it"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("another leukos process is writing it"), "{}", stderr(&output));
     let mut other = job.call(&job.path("other.npy"));
     let output = other.arg("--checkpoint").arg(job.path("state")).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));

@@ -50,14 +50,14 @@ def allows(expression, allowed):
 def licences(packages, rules):
     for package in packages:
         if not allows(package["license"] or "none", rules["allow"]):
-            yield f"{name(package)}: expected licences of deny.toml, came {package['license']}"
+            yield f"{name(package)}: expected licences of deny.toml, got {package['license']}"
 
 
 def sources(packages, rules):
     for package in packages:
         source = package["source"]
         if source is not None and source.removeprefix("registry+") not in rules["allow-registry"]:
-            yield f"{name(package)}: expected from crates.io, came from {source}"
+            yield f"{name(package)}: expected a source on crates.io, got {source}"
 
 
 def doubled(packages, rules):
@@ -69,7 +69,7 @@ def doubled(packages, rules):
     for crate, several in versions.items():
         old = [version for version in several if f"{crate}@{version}" not in skipped]
         if len(old) > 1:
-            yield f"{crate}: expected one version, came {' and '.join(several)}"
+            yield f"{crate}: expected one version, got {' and '.join(several)}"
     present = {name(package) for package in packages}
     for crate in sorted(skipped - present):
         yield f"deny.toml skips {crate}, which is no longer there"
@@ -79,7 +79,7 @@ def wildcards(packages):
     for package in packages:
         for dependency in package["dependencies"] if package["source"] is None else []:
             if dependency["req"] == "*" and dependency.get("path") is None:
-                yield f"{package['name']}: expected a version of {dependency['name']}, came *"
+                yield f"{package['name']}: expected a version of {dependency['name']}, got *"
 
 
 def name(package):

@@ -3,7 +3,7 @@
 A circuit of N primary neurons and K interneurons answers a stimulus s with the response r = M^-1 s, where
 M = leak I + W diag(g) W'. Its gains g adapt within a context, its synapses W learn what all contexts share.
 
-- `AdaptiveWhitener` is a scikit-learn estimator for one's own data.
+- `AdaptiveWhitener` is a scikit-learn estimator for your own data.
 - `Circuit`, `run_online`, `run_offline` and `run_biological` are the algorithms of the paper (Duong, Simoncelli,
   Chklovskii and Lipshutz, NeurIPS 2023); equation numbers are its own.
 - `objective`, `gradient`, `whitening_error`, `align`, `optimal_gains` and `least_squares_gains` are its theory.
@@ -62,7 +62,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes a second to import: only those who use it wait for it.
+    # scikit-learn takes a second to import, so it is imported only when it is used.
     if name == "AdaptiveWhitener":
         return import_module(".estimator", __name__).AdaptiveWhitener
     if name in ("datasets", "distributed", "plotting"):

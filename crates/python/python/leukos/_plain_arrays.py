@@ -1,4 +1,4 @@
-"""Refuses arrays whose numbers would be taken for what they are not: masked ones, dates and durations."""
+"""Refuses arrays whose numbers would be misread: masked ones, dates and durations."""
 
 from __future__ import annotations
 

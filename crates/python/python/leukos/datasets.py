@@ -61,7 +61,7 @@ def synthetic_contexts(
     strengths : pair of floats
         The range a strength is uniform on when it is not zero.
     blank : "kept" or "redrawn"
-        What becomes of a context without any strength.
+        What to do with a context in which every strength is zero.
     leak : float
     random_state : int
         The same number gives the same contexts on any machine.
@@ -134,7 +134,7 @@ def field_contexts(
 
 
 def matched_controls(covariances: ArrayLike, *, random_state: int = 0) -> NDArray[np.float64]:
-    """The same eigenvalues with random eigenvectors, other ones in each context: nothing is left to be shared.
+    """The same eigenvalues with random eigenvectors, different in each context: the contexts share nothing else.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fits the whitener into scikit-learn."""
+"""The whitener as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ R = TypeVar("R")
 def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """Lets one thread at a time change an estimator, and leaves it as it was after an error or Ctrl-C.
 
-    Those who only read it need not wait: what they read is replaced, never changed.
+    Threads that only read it need not wait: what they read is replaced, never changed.
     """
 
     @wraps(method)
@@ -59,8 +59,8 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Whitens channels whose covariance changes, by gains that adapt as the samples come.
 
     The circuit M = leak I + W diag(g) W' whitens the centred and scaled samples, r = M^-1 (x - mean) / scale. `fit` finds
-    its synapses W and gains g, `adapt_transform` moves the gains sample by sample, and `transform` uses them as they
-    stand. Rows are samples, columns are channels.
+    its synapses W and gains g, `adapt_transform` adapts the gains sample by sample, and `transform` uses the present
+    gains without changing them. Rows are samples, columns are channels.
 
     Parameters
     ----------
@@ -68,20 +68,20 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         K, the number of interneurons, of each group if there are groups; as many as channels by default. Fewer whiten
         only the directions they reach; more give W a frame to choose from.
     time_constant : float
-        How many samples the gains remember. Four times as many halve their noise and follow a change of context four
-        times as slowly.
+        How many samples the gains remember. Four times as many halve their noise, but the gains follow a change of
+        context four times more slowly.
     synapse_time_constant : float, optional
-        How many samples the synapses remember in `adapt_transform`; a hundred time constants or more. They stand still
-        by default.
+        How many samples the synapses remember in `adapt_transform`; use a hundred time constants or more. By default
+        the synapses do not change there.
     synapses : "eigenbasis", "random" or array of shape (channels, K)
         Where the synapses start: the eigenvectors of the contexts' mean covariance, random orthonormal columns, or these.
     strength : float
-        From 0, which only centres and scales, to 1, which whitens.
+        How strongly to whiten: 0 only centres and scales, 1 whitens fully.
     bad_samples : "error", "mark", "hold" or "zero"
-        What becomes of a row with a NaN, an infinity or a saturated value: an exception, a row of NaN, the row before
-        it once more, or zeros. Other than with "error", `fit` leaves such rows out.
+        What to return for a row with a NaN, an infinity or a saturated value: an exception, a row of NaN, the row
+        before it once more, or zeros. With all but "error", `fit` leaves such rows out.
     groups : sequence of sequences of int, optional
-        Channels that are whitened apart from the others, by number from 0; each channel is in one group.
+        Groups of channels, numbered from 0, that are whitened separately; each channel is in one group.
     random_state : int, RandomState instance or None
         Of random synapses, and of those beyond the number of channels. An int gives what `leukos fit --random-state`
         gives.
@@ -90,21 +90,21 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     saturation : float, optional
         Values this large, of either sign, count as bad.
     update_every : int
-        After how many samples mean, gains and synapses move. More is cheaper for many channels.
+        The number of samples between two updates of mean, gains and synapses. More is cheaper for many channels.
     floor : float
-        The smallest standard deviation, relative to the scale, that is amplified to one.
+        Directions with a smaller standard deviation than this, relative to the scale, are not amplified to one.
     outlier_limit : float
         A response this many times larger than expected is given but not learned from.
     patience : float, optional
-        For how many samples the input must have changed its scale until that counts as a change for good; two time
-        constants, and 2000 at least, by default.
+        How many samples the input must stay too large or too small before mean and scale are estimated again; two time
+        constants, and at least 2000, by default.
     leak : float
-        What M is where no interneuron reaches.
+        The leak in M; it matters where there are fewer interneurons than channels.
 
     Attributes
     ----------
     mean_, scale_ : arrays of shape (channels,)
-        What is taken off the samples, and what they are divided by (one number for each group of channels).
+        What is subtracted from the samples, and what they are divided by (one number for each group of channels).
     synapses_ : array of shape (channels, K)
         W; with groups side by side, and zeros between them.
     gains_ : array of shape (K,)
@@ -120,7 +120,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     With one context the gains are optimal for the covariance of X: with K >= N the covariance of transform(X) is I. With
-    several the synapses are learned across them, and the gains stand at the mean of those that are best in each.
+    several the synapses are learned across them, and the gains are the mean of those that are best in each.
 
     Examples
     --------
@@ -187,16 +187,16 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array of shape (samples, channels)
         y : ignored
         contexts : array of shape (samples,), optional
-            A label for each sample. Samples with the same label are of the same context, wherever they stand.
+            A label for each sample. Samples with the same label belong to the same context, in any order.
         """
         self._forget()
         return self._sum_up(X, contexts)
 
     @_alone
     def partial_fit(self, X: ArrayLike, y: object = None, *, contexts: ArrayLike | None = None) -> Self:
-        """Takes more samples in: the outcome is that of one `fit` with all of them.
+        """Adds more samples: the outcome is that of one `fit` with all of them.
 
-        The whitener starts anew from the sums of all samples; what `adapt_transform` has learned since is not kept.
+        The whitener starts again from the sums of all samples; what `adapt_transform` has learned since is not kept.
         Parameters are those of `fit`.
         """
         return self._sum_up(X, contexts)
@@ -206,7 +206,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if known is None and hasattr(self, "_whitener"):
             raise ValueError(
                 "partial_fit: expected an estimator that was fitted here, got one that was loaded from a model file, "
-                "which does not keep the sums of its samples; use fit to start anew, or adapt_transform to go on"
+                "which does not keep the sums of its samples; use fit to start again, or adapt_transform to continue"
             )
         fitting = self._fitting()
         X = self._validated(X, reset=known is None)
@@ -228,7 +228,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         contexts : Moments, or a mapping from names of contexts to Moments
             What has been summed up of each context; one `Moments` alone is what `fit` makes of samples without labels.
-            The outcome is that of `fit` with the same sums; `partial_fit` goes on from there.
+            The outcome is that of `fit` with the same sums; `partial_fit` continues from there.
         """
         if isinstance(contexts, Moments):
             contexts = {"": contexts}
@@ -255,7 +255,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> Any:
-        """Whitens samples with everything as it stands; nothing is learned.
+        """Whitens samples without adapting; nothing is learned.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The next samples of the stream; how it is cut into calls changes no bit.
         contexts : array of shape (samples,), optional
             Labels, where the changes of context are known: at each change the gains go to the mean of their prior and
-            adapt quickly. Without labels changes are noticed as far as they show.
+            adapt quickly. Without labels, changes are detected from the samples where possible.
 
         Returns an array of the same shape and of the dtype of X.
         """
@@ -306,9 +306,9 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @_alone
     def adapt_inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Turns the responses of `adapt_transform` back into samples, by adapting along.
+        """Turns the responses of `adapt_transform` back into samples, by adapting in the same way.
 
-        The estimator must stand as it did when that run began: take a copy before it, with `copy.deepcopy`.
+        The estimator must be in the state in which that run began: make a copy before it, with `copy.deepcopy`.
 
         Parameters
         ----------
@@ -323,17 +323,18 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @_alone
     def begin_context(self) -> Self:
-        """Says that a new context begins: the gains go to the mean of their prior and adapt quickly."""
+        """Announces that a new context begins: the gains go to the mean of their prior and adapt quickly."""
         check_is_fitted(self)
         whitener = copy(self._whitener)
         whitener.begin_context()
         self._whitener = whitener
         return self
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
-        """Minus the whitening error of transform(X): 0 is white, and more is better.
+    def whitening_error(self, X: ArrayLike) -> float:
+        """How far transform(X) is from white: the operator norm of cov(transform(X)) - I, 0 where it is white.
 
-        The error is the operator norm of cov(transform(X)) - I. Rows that are bad do not count.
+        Rows that are bad do not count. With few rows the error of a perfect whitener is not 0 either: about
+        2 sqrt(N / T) for N channels and T rows.
         """
         check_is_fitted(self)
         responses = np.asarray(self._whitener.transform(self._validated(X, reset=False)), dtype=np.float64)
@@ -341,15 +342,19 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if len(responses) == 0:
             raise ValueError("X: expected at least one usable sample, got none")
         covariance = np.atleast_2d(np.cov(responses.T, bias=True))
-        return -float(np.linalg.norm(covariance - np.eye(len(covariance)), 2))
+        return float(np.linalg.norm(covariance - np.eye(len(covariance)), 2))
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Minus `whitening_error(X)`, for scikit-learn, where more is better: 0 is white."""
+        return -self.whitening_error(X)
 
     def status(self) -> str:
-        """How it is doing, for people to read: samples by kind, actions of the guard, channels left out, error."""
+        """A summary in words: samples by kind, actions of the guard, channels left out, error."""
         check_is_fitted(self)
         return self._whitener.status()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model file, which the command line and `load` read: all or nothing of it.
+        """Writes the model file, which the command line and `load` read; completely or not at all.
 
         The same samples and parameters make the same bytes here and by `leukos fit`.
         """
@@ -411,7 +416,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return adapted if self._sums is None else adapted + self._sums.rows
 
     def __getstate__(self) -> Any:
-        # Who is inside this one is not inside its copy.
+        # A thread that is changing this estimator is not changing its copy.
         return {name: value for name, value in super().__getstate__().items() if name != "_changing"}
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -368,7 +368,7 @@ def _correlation(name: str, covariance: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _limit(values: NDArray[np.float64]) -> float:
-    """The end of a scale about 0; any will do where there is nothing but zeros."""
+    """The end of a scale about 0; an arbitrary one if there are only zeros."""
     return float(np.abs(values).max()) or 1.0
 
 

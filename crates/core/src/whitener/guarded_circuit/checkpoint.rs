@@ -1,4 +1,4 @@
-//! Puts a guarded circuit away and makes it again, with the same bits if it is sound.
+//! Saves a guarded circuit and restores it, exactly, if it is valid.
 
 use super::{Form, General, GuardedCircuit, Orthonormal, REFRESH_EVERY, ROUNDING, is_orthonormal};
 use crate::archive::{Archive, require, require_all};
@@ -82,7 +82,7 @@ impl<T: Real> GuardedCircuit<T> {
         Ok(())
     }
 
-    /// M must be positive definite, and M⁻¹ so small that no response runs over.
+    /// M must be positive definite, and M⁻¹ so small that no response overflows.
     fn require_tame(&mut self) -> Result<()> {
         let leak = self.circuit.leak().to_f64();
         let (n, k) = (self.circuit.neurons(), self.gains.len());

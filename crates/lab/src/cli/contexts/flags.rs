@@ -1,4 +1,4 @@
-//! Reads the values of flags, and says what was expected of one that will not do.
+//! Parses the values of flags, and says what was expected if one is wrong.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl FromStr for Shape {
         let sides = given.split_once('x').and_then(|(width, height)| Some((side(width)?, side(height)?)));
         let (width, height) = sides.ok_or("expected WIDTHxHEIGHT, such as 5x5 or 16x1")?;
         if !(2..=MOST_PIXELS).contains(&(width * height)) {
-            return Err(format!("expected 2 to {MOST_PIXELS} pixels, came {}", width * height));
+            return Err(format!("expected 2 to {MOST_PIXELS} pixels, got {}", width * height));
         }
         Ok(Self { width, height })
     }

@@ -7,7 +7,7 @@ use crate::cli::interruption::stop_or_say;
 use crate::cli::progress::Shown;
 use crate::cli::{End, NOTHING_WRITTEN};
 use crate::contexts::{Division, Filter, Made, Reason, Recordings, Scaling, Sums, left_out};
-use crate::experiment::Outlook;
+use crate::outlook::Outlook;
 use crate::recording::Source;
 use crate::usage::Usage;
 
@@ -23,7 +23,7 @@ impl Contexts {
         let (channels, sample_rate) = (recordings.layout.channels, recordings.layout.sample_rate);
         let division = self.segments.division(&self.reading, sample_rate)?;
         if division == Division::Files {
-            let complaint = "--label or --segment: expected for a recording, to divide it into contexts";
+            let complaint = "--label or --segment: expected one of them to divide the recording, got neither";
             return Err(Usage(complaint.into()).into());
         }
         let (stop, outlook) = (stop_or_say(NOTHING_WRITTEN), Shown::new(self.quiet));
@@ -38,7 +38,9 @@ impl Contexts {
         let lines = left_out(&all, self.filter_of_recording().condition);
         if kept == 0 {
             let (source, contexts, why) = (self.source.display(), all.len(), lines.join("; "));
-            bail!("recording {source}: expected contexts to keep, but none of {contexts} is: {why}");
+            bail!(
+                "recording {source}: expected at least one usable context, but none of {contexts} is: {why}"
+            );
         }
         outlook.say(&format!("{kept} of {} contexts kept", all.len()));
         lines.iter().for_each(|line| outlook.say(&format!("  left out: {line}")));

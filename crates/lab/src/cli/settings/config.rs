@@ -1,4 +1,4 @@
-//! Reads config files: the flags in TOML, under the same names with underscores; the command line wins.
+//! Reads config files: the flags in TOML, under the same names with underscores. The command line takes precedence.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::super::Usage;
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     table: Table,
-    /// The names of all flags that have asked so far.
+    /// The names of all flags known so far.
     known: Vec<String>,
 }
 
@@ -22,14 +22,14 @@ impl Config {
     /// Reads a config file.
     ///
     /// # Errors
-    /// When it cannot be read or is no TOML.
+    /// When it cannot be read or is not TOML.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).context("the file cannot be read")?;
         let table = text.parse::<Table>().map_err(|error| Usage(format!("expected TOML: {error}")))?;
         Ok(Self { table, known: Vec::new() })
     }
 
-    /// The flags as they were given, and from the file those that were not.
+    /// The flags as given, completed by those of the file.
     ///
     /// # Errors
     /// When a value of the file is not what its flag takes: wrong usage.
@@ -42,16 +42,16 @@ impl Config {
         F::deserialize(all).map_err(|error| Usage(error.to_string().trim_end().to_owned()).into())
     }
 
-    /// Refuses what no flags have asked for.
+    /// Refuses names that belong to no flag.
     ///
     /// # Errors
-    /// When the file has a word that is no flag: wrong usage.
+    /// When the file has a name that is not that of a flag: wrong usage.
     pub fn require_known(&self) -> Result<()> {
         match self.table.keys().find(|name| !self.known.iter().any(|known| known == *name)) {
             None => Ok(()),
             Some(name) => {
                 let known = self.known.join(", ");
-                Err(Usage(format!("{name}: no such setting; there are {known}")).into())
+                Err(Usage(format!("{name}: expected one of the settings {known}")).into())
             }
         }
     }

@@ -128,14 +128,14 @@ impl FromStr for Groups {
             pieces.map(|pieces| pieces.into_iter().flatten().collect())
         });
         groups.collect::<Option<_>>().map(Self).ok_or_else(|| {
-            "expected channels by number from 0: groups between commas, pieces of a group between plus signs, \
+            "expected channel numbers counted from 0, with commas between groups and plus signs inside a group, \
              such as 0-3,4-7 or 0-2+6,3-5"
                 .into()
         })
     }
 }
 
-/// A channel, or some in a row.
+/// A channel, or a range of channels.
 fn piece(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
     let channel = |text: &str| text.trim().parse().ok().filter(|&channel: &usize| channel < MOST_CHANNELS);
     let (from, to) = text.split_once('-').unwrap_or((text, text));
@@ -143,7 +143,7 @@ fn piece(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
     (from <= to).then_some(from..=to)
 }
 
-/// What becomes of bad samples, by the words of the model file.
+/// What to do with bad samples; the words are those of the model file.
 pub fn bad_samples(word: &str) -> Result<BadSamples, String> {
     let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
     BadSamples::deserialize(word).map_err(|_| "expected mark, hold, zero or error".into())

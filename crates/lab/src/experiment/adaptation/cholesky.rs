@@ -59,7 +59,7 @@ impl Cholesky {
     }
 }
 
-/// The inner product, in eight strands that run side by side.
+/// The inner product, in eight partial sums that the processor can compute in parallel.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut strands = [0.0; 8];
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {

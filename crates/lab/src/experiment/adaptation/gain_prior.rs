@@ -1,4 +1,4 @@
-//! Lets gains follow samples by what is known of gains beforehand: g ~ N(μ, Σ), and a Kalman filter.
+//! Adapts gains by a Kalman filter, with a prior g ~ N(μ, Σ) over gains.
 //!
 //! Gains rest where E\[z∘z\] = ‖w‖², as under Eq. (7). Near that point z∘z − ‖w‖² measures g* − g with slope H = 2 A∘G and
 //! noise V = 2 G∘G, where G = WᵀW and A = WᵀM⁻¹W, if responses are Gaussian and nearly white. So each sample adds
@@ -64,7 +64,7 @@ fn lift(matrix: &mut Matrix) {
     (0..matrix.rows()).for_each(|i| matrix[(i, i)] += share);
 }
 
-/// The filter on its way.
+/// The state of the filter.
 struct Filter {
     circuit: Circuit,
     /// G.
@@ -86,7 +86,7 @@ impl Filter {
         Some(Self { circuit, gram, noise: Cholesky::new(&noise)?, precision })
     }
 
-    /// Learns from some stimuli at once, which must be few beside those that came before. Whether M is still definite.
+    /// Learns from some stimuli at once; they must be few compared with those before. Returns whether M is still definite.
     fn see(&mut self, stimuli: &[f64]) -> leukos::Result<bool> {
         let (n, k) = (self.circuit.neurons(), self.circuit.interneurons());
         let synapses = self.circuit.synapses().feedback();

@@ -35,7 +35,7 @@ pub fn drawn(horizon: usize) -> Vec<usize> {
     log_grid(horizon, POINTS)
 }
 
-/// A switch: the context that the gains stand at, and the one whose stimuli come from now on.
+/// A switch: the context that the gains are adapted to, and the one whose stimuli follow.
 pub struct Switch<'a> {
     /// The covariance before.
     pub from: &'a Matrix,
@@ -63,7 +63,7 @@ pub struct Adapted {
 }
 
 impl Adapted {
-    /// From the errors at the points of [`measured`], as far as the run came.
+    /// From the errors at the points of [`measured`] that the run reached.
     pub fn new(errors: &[Option<f64>], horizon: usize, diverged: Option<u64>) -> Self {
         let grid = measured(horizon);
         let at = |sample: usize| errors.get(grid.binary_search(&sample).ok()?).copied().flatten();
@@ -147,9 +147,13 @@ mod tests {
             first_adapted(&grid, &grid.iter().map(error).collect::<Vec<_>>())
         };
         assert_eq!(first(&|sample| sample >= 7), Some(7.0));
-        assert_eq!(first(&|sample| sample != 30), Some(31.0), "one that is too large begins the count anew");
+        assert_eq!(
+            first(&|sample| sample != 30),
+            Some(31.0),
+            "an error that is too large restarts the count"
+        );
         assert_eq!(first(&|sample| (20..60).contains(&sample)), None, "not for long enough");
-        assert_eq!(first(&|sample| sample >= 160), None, "nobody knows what comes after the horizon");
+        assert_eq!(first(&|sample| sample >= 160), None, "what comes after the horizon is not known");
         assert_eq!(first_adapted(&grid, &[]), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Sets up circuits under the appendix's constraints, one by one and all together, that learn from covariances.
 
 use leukos::contexts::Pcg64;
-use leukos::models::{self, Model};
+use leukos::models::{self, Algorithm};
 use leukos::{Circuit, Matrix, Offline, OfflineGains, Order, SynapseRule, Synapses, UnitNorm, starts};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl Constraint {
     }
 
     /// All update from the old values, as in the paper's text, because Algorithm 2 does not work in the printed order.
-    fn model(self, rates: &RatesSpec) -> Model {
+    fn model(self, rates: &RatesSpec) -> Algorithm {
         let (gains, synapses) = (rates.gains.0, rates.synapses.0);
         let mut model = match self {
             Self::Free => models::multi_timescale_offline(gains, synapses),

@@ -74,10 +74,10 @@ impl Signal {
         let ([low, high], [least, most]) = (self.digital, kind.limits());
         ensure!(
             least <= low && low < high && high <= most,
-            "expected a digital minimum below its maximum, from {least} to {most}, came {low} and {high}"
+            "expected a digital minimum below its maximum, from {least} to {most}, got {low} and {high}"
         );
         let [low, high] = self.physical;
-        ensure!(low != high, "expected a physical minimum other than its maximum, came {low} for both");
+        ensure!(low != high, "expected a physical minimum other than its maximum, got {low} for both");
         Ok(())
     }
 }
@@ -110,17 +110,17 @@ impl Header {
         let expected = FIXED * (count + 1);
         ensure!(
             usize::try_from(length) == Ok(expected),
-            "number of bytes in the header: expected {expected} for {count} signals, came {length}"
+            "number of bytes in the header: expected {expected} for {count} signals, got {length}"
         );
         let kept = fixed.word(192, 44);
         ensure!(
             !kept.starts_with(&format!("{kind}+D")),
-            "expected a continuous recording, came a discontinuous one ({kind}+D)"
+            "expected a continuous recording, got a discontinuous one ({kind}+D)"
         );
         let records = match fixed.whole(236, 8, "number of records")? {
             -1 => None,
             records => Some(u64::try_from(records).ok().with_context(|| {
-                format!("number of records: expected 0 or more, or -1 if not known, came {records}")
+                format!("number of records: expected 0 or more, or -1 if not known, got {records}")
             })?),
         };
         let duration = fixed.number(244, 8, "duration of a record")?;
@@ -138,19 +138,19 @@ impl Header {
         }
         let annotations = format!("{kind} Annotations");
         self.signals.retain(|signal| signal.label != annotations);
-        let first = self.signals.first().context("expected a channel, came annotations alone")?;
+        let first = self.signals.first().context("expected a channel, got annotations alone")?;
         self.samples = first.samples;
         let duration = self.duration;
         ensure!(
             duration > 0.0,
-            "duration of a record: expected a positive number of seconds, came {duration}"
+            "duration of a record: expected a positive number of seconds, got {duration}"
         );
         self.require_one_rate()?;
         for signal in &self.signals {
             signal.require_sense(kind).with_context(|| format!("channel {}", signal.label))?;
         }
         let size = self.record_bytes;
-        ensure!(size <= LARGEST_RECORD, "expected records of up to {LARGEST_RECORD} bytes, came {size}");
+        ensure!(size <= LARGEST_RECORD, "expected records of up to {LARGEST_RECORD} bytes, got {size}");
         Ok(self)
     }
 
@@ -166,23 +166,23 @@ impl Header {
             format!("{} Hz in {}", *samples as f64 / self.duration, shortened(&labels.join(", ")))
         };
         let all = rates.iter().map(in_words).collect::<Vec<_>>().join(" and ");
-        ensure!(rates.len() == 1, "expected one sampling rate in all channels, came {all}");
+        ensure!(rates.len() == 1, "expected one sampling rate in all channels, got {all}");
         Ok(())
     }
 }
 
 fn read(bytes: &mut Bytes, count: usize, kind: Kind) -> Result<Vec<u8>> {
     let mut buffer = vec![0; count];
-    let came = bytes.fill(&mut buffer)?;
+    let got = bytes.fill(&mut buffer)?;
     ensure!(bytes.at() > 0, "empty: expected a header of the format {kind}");
-    ensure!(came == count, "cut short in its header, at byte {}", bytes.at());
+    ensure!(got == count, "cut short in its header, at byte {}", bytes.at());
     Ok(buffer)
 }
 
 fn require_version(start: &[u8], kind: Kind) -> Result<()> {
     let other = if kind == Kind::Edf { Kind::Bdf } else { Kind::Edf };
     if start.starts_with(other.version()) {
-        bail!("expected the format {kind}, came {other}");
+        bail!("expected the format {kind}, got {other}");
     }
     ensure!(
         start.starts_with(kind.version()),
@@ -225,12 +225,12 @@ impl Text {
         let word = self.word(at, length);
         word.parse()
             .ok()
-            .with_context(|| format!("{name}: expected a whole number, came {}", shortened(&word)))
+            .with_context(|| format!("{name}: expected a whole number, got {}", shortened(&word)))
     }
 
     fn number(&self, at: usize, length: usize, name: &str) -> Result<f64> {
         let word = self.word(at, length);
         let number = word.parse().ok().filter(|number: &f64| number.is_finite());
-        number.with_context(|| format!("{name}: expected a number, came {}", shortened(&word)))
+        number.with_context(|| format!("{name}: expected a number, got {}", shortened(&word)))
     }
 }

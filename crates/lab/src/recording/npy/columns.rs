@@ -41,14 +41,14 @@ impl Columns {
         let whole = there.checked_div(rows.saturating_mul(size)).unwrap_or(channels);
         ensure!(
             whole >= channels,
-            "cut short: its header promises {channels} columns of {rows} rows, but it ends in column {whole}, row {}, at byte {}",
+            "cut short: its header states {channels} columns of {rows} rows, but it ends in column {whole}, row {}, at byte {}",
             there / size % rows.max(1),
             self.start + there
         );
         let needed = rows * channels * size;
         ensure!(
             there == needed,
-            "expected its end after the {rows} rows its header promises, at byte {}, but {} more bytes follow",
+            "expected its end after the {rows} rows its header states, at byte {}, but {} more bytes follow",
             self.start + needed,
             there - needed
         );
@@ -62,8 +62,8 @@ impl Columns {
     fn read_column(&mut self, channel: u64, row: u64, count: usize) -> Result<()> {
         self.bytes.go_to(self.start + (channel * self.rows + row) * self.size())?;
         self.chunk.resize(count * self.size() as usize, 0);
-        let came = self.bytes.fill(&mut self.chunk)?;
-        ensure!(came == self.chunk.len(), "cut short in column {channel}, at byte {}", self.bytes.at());
+        let got = self.bytes.fill(&mut self.chunk)?;
+        ensure!(got == self.chunk.len(), "cut short in column {channel}, at byte {}", self.bytes.at());
         self.column.clear();
         self.encoding.decode(&self.chunk, &mut self.column);
         Ok(())

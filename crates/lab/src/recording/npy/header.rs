@@ -1,4 +1,4 @@
-//! Reads and writes what an array of numpy says of itself before its first number.
+//! Reads and writes the header of a `.npy` file.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -28,17 +28,17 @@ impl Header {
     /// Reads a header of version 1, 2 or 3, and nothing beyond it.
     pub fn read(bytes: &mut Bytes) -> Result<Self> {
         let mut start = [0; 8];
-        let came = bytes.fill(&mut start)?;
-        ensure!(came > 0, "empty: expected a .npy file");
+        let got = bytes.fill(&mut start)?;
+        ensure!(got > 0, "empty: expected a .npy file");
         ensure!(
-            came == 8 && start.starts_with(MAGIC),
+            got == 8 && start.starts_with(MAGIC),
             "expected a .npy file, but its first bytes are not those of one"
         );
         let mut length = [0; 4];
         let field = match start[6] {
             1 => 2,
             2 | 3 => 4,
-            version => bail!("expected version 1, 2 or 3 of the .npy format, came {version}"),
+            version => bail!("expected version 1, 2 or 3 of the .npy format, got {version}"),
         };
         ensure!(
             bytes.fill(&mut length[..field])? == field,
@@ -46,7 +46,7 @@ impl Header {
             bytes.at()
         );
         let length = u32::from_le_bytes(length) as usize;
-        ensure!(length <= LONGEST, "expected a header of up to {LONGEST} bytes, came {length}");
+        ensure!(length <= LONGEST, "expected a header of up to {LONGEST} bytes, got {length}");
         let mut text = vec![0; length];
         ensure!(bytes.fill(&mut text)? == length, "cut short in its header, at byte {}", bytes.at());
         let text = String::from_utf8_lossy(&text);
@@ -58,7 +58,7 @@ impl Header {
         let order = match value(text, "fortran_order")? {
             word if word.starts_with("False") => MemoryOrder::Rows,
             word if word.starts_with("True") => MemoryOrder::Columns,
-            other => bail!("fortran_order: expected True or False, came {}", shortened(other)),
+            other => bail!("fortran_order: expected True or False, got {}", shortened(other)),
         };
         Ok(Self { encoding: encoding(value(text, "descr")?)?, order, shape: shape(value(text, "shape")?)? })
     }
@@ -94,7 +94,7 @@ fn encoding(descr: &str) -> Result<Encoding> {
         "f4" => SampleType::Float32,
         "f8" => SampleType::Float64,
         _ => bail!(
-            "expected int16, int32, float32 or float64 numbers, came dtype {}",
+            "expected int16, int32, float32 or float64 numbers, got dtype {}",
             shortened(word.unwrap_or(descr))
         ),
     };
@@ -104,12 +104,12 @@ fn encoding(descr: &str) -> Result<Encoding> {
 fn shape(tuple: &str) -> Result<Vec<u64>> {
     let inside = tuple.strip_prefix('(').and_then(|rest| rest.split_once(')')).map(|(inside, _)| inside);
     let inside =
-        inside.with_context(|| format!("shape: expected (rows, channels), came {}", shortened(tuple)))?;
+        inside.with_context(|| format!("shape: expected (rows, channels), got {}", shortened(tuple)))?;
     let lengths = inside.split(',').map(str::trim).filter(|length| !length.is_empty());
     let length = |word: &str| {
         // Python 2 wrote long integers with an L.
         let number = word.strip_suffix('L').unwrap_or(word).parse();
-        number.with_context(|| format!("shape: expected whole numbers, came {}", shortened(word)))
+        number.with_context(|| format!("shape: expected whole numbers, got {}", shortened(word)))
     };
     lengths.map(length).collect()
 }

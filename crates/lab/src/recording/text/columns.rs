@@ -1,4 +1,4 @@
-//! Tells which columns of a text are channels and which one is the label, from its first line and the user's word.
+//! Decides which columns of a text are channels and which one is the label, from its first line and from --label.
 
 use anyhow::{Result, bail, ensure};
 
@@ -16,7 +16,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The columns of a text with this first line. It is a header if some cell that is not said to be a label is no number.
+    /// The columns of a text with this first line. It is a header if any cell outside the label column is not a number.
     pub fn new(first: Vec<String>, label: Option<&str>) -> Result<Self> {
         let by_number = label.and_then(|label| label.parse().ok());
         let mut channels = first.iter().enumerate().filter(|&(column, _)| Some(column) != by_number);
@@ -24,7 +24,7 @@ impl Columns {
         let count = first.len();
         let names = header.then_some(first);
         let label = label.map(|label| label_column(label, names.as_deref(), count)).transpose()?;
-        ensure!(count > usize::from(label.is_some()), "expected a channel, came the label column alone");
+        ensure!(count > usize::from(label.is_some()), "expected a channel, got the label column alone");
         Ok(Self { count, names, label })
     }
 

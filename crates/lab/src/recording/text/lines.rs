@@ -44,7 +44,7 @@ impl Lines {
                 return Ok(Some(Line { text: seen + end, whole: seen + end + 1 }));
             }
             seen = there.len();
-            ensure!(seen <= LONGEST, "expected lines of up to {} MB, came a longer one", LONGEST / 1_000_000);
+            ensure!(seen <= LONGEST, "expected lines of up to {} MB, got a longer one", LONGEST / 1_000_000);
             if !self.more()? {
                 return Ok((seen > 0).then_some(Line { text: seen, whole: seen }));
             }
@@ -70,15 +70,15 @@ impl Lines {
         Ok(())
     }
 
-    /// Reads on; says whether anything came.
+    /// Reads more bytes; returns whether there were any.
     fn more(&mut self) -> Result<bool> {
         self.buffer.drain(..self.begin);
         self.begin = 0;
         let there = self.buffer.len();
         self.buffer.resize(there + CHUNK, 0);
-        let came = self.bytes.some(&mut self.buffer[there..])?;
-        self.buffer.truncate(there + came);
-        Ok(came > 0)
+        let got = self.bytes.some(&mut self.buffer[there..])?;
+        self.buffer.truncate(there + got);
+        Ok(got > 0)
     }
 }
 

@@ -1,11 +1,11 @@
-"""Sums up, fits and sweeps over what outgrows one machine, with Dask.
+"""Sums up, fits and sweeps over data too large for one machine, with Dask.
 
 - `covariances` sums up blocks of rows, context by context; `fit` makes an `AdaptiveWhitener` of the sums.
 - `sweep` runs a function over a grid of parameters and seeds; `reproduce` makes such a function of an experiment of the
   command line.
 
 All take a `distributed.Client`, and work the same in local threads without one. The bits of the sums depend on how the
-rows are divided into blocks, and not on who sums them up.
+rows are divided into blocks, and not on which machine sums them up.
 """
 
 try:

@@ -93,7 +93,7 @@ def _source(number: int, block: Any) -> Delayed | Path | NDArray[Any]:
         path = Path(block)
         if path.suffix not in (".npy", ".csv"):
             raise ValueError(f"blocks[{number}]: expected a .npy or .csv file, got {str(path)!r}")
-        return path.absolute()  # Workers may stand in another folder.
+        return path.absolute()  # Workers may run in another folder.
     try:
         return _array(block)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Calls a function once, and says what came of it in values that a file can hold."""
+"""Calls a function once, and returns the outcome as values that a file can hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Task(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What came of a task."""
+    """The outcome of a task."""
 
     results: dict[str, Any]
     seconds: float | None
@@ -50,7 +50,7 @@ def _results(outcome: Any, task: Task) -> dict[str, Any]:
 
 
 def plain(name: str, value: Any) -> Any:
-    """The value as JSON would give it back, so that a resumed table is that of one go."""
+    """The value as JSON would return it, so that a resumed table equals that of one run."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Keeps the rows of a sweep in a file, one line of JSON each, from which it can go on.
+"""Keeps the rows of a sweep in a file, one line of JSON each, from which it can continue.
 
 A line ends with the checksum of what stands before it, so that no damage passes for a result. The file is only ever
 written to at its end: a damaged line stays where it is, and what it held runs again.
@@ -52,7 +52,7 @@ class ResultsFile:
         self._lines_end = end == 0 or self._byte_before(end) == b"\n"
 
     def find(self, task: Task) -> Row | None:
-        """What came of a task, if that is there."""
+        """The outcome of a task, if it is in the file."""
         return None if self._file is None else self._rows.get(_key(task))
 
     def add(self, task: Task, row: Row) -> None:
@@ -82,7 +82,7 @@ class ResultsFile:
         except BlockingIOError:
             raise RuntimeError(f"path: expected a file that no other sweep is writing, got {self._path}") from None
         except OSError:
-            pass  # Some file systems know no locks; there it goes without.
+            pass  # Some file systems have no locks; then the file is not locked.
 
     def _byte_before(self, end: int) -> bytes:
         assert self._file is not None
@@ -90,7 +90,7 @@ class ResultsFile:
         return self._file.read(1)
 
     def _read(self) -> int:
-        """Takes in the rows, and says where to go on: a last one that is half written is not kept."""
+        """Reads the rows, and returns where to continue: an incomplete last row is dropped."""
         assert self._file is not None
         content = self._file.read()
         lines = content.split(b"\n")
@@ -100,7 +100,7 @@ class ResultsFile:
             self._require_checksum(lines[0] if lines else tail)
         if damaged:
             numbers = ", ".join(map(str, damaged))
-            warnings.warn(f"{self._path}: damaged on line {numbers}; what was there runs again", stacklevel=4)
+            warnings.warn(f"{self._path}: damaged on line {numbers}; these runs are repeated", stacklevel=4)
         if not tail or self._take_in(len(lines) + 1, tail):
             return len(content)
         return len(content) - len(tail)
@@ -124,7 +124,7 @@ class ResultsFile:
         return True
 
     def _require_checksum(self, first: bytes) -> None:
-        """Says what a file is that has no whole line of ours: nothing is known of it, so nothing of it is changed."""
+        """Refuses a file without any complete row of a sweep: it may be something else, so it is not changed."""
         row = json.loads(first) if _is_json(first) else None
         if isinstance(row, dict) and {"seed", "seconds", "error"} <= row.keys() and CHECKSUM not in row:
             raise ValueError(
@@ -140,7 +140,7 @@ def _sealed(line: bytes) -> bytes:
 
 
 def _is_half_a_line(tail: bytes) -> bool:
-    """Whether this may be how a first row begins that was not written to its end; nothing is one as well."""
+    """Whether this may be the beginning of a first row that was not completely written, or empty."""
     return not tail or b'{"'.startswith(tail[:2]) and not _is_json(tail)
 
 

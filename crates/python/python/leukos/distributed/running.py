@@ -1,4 +1,4 @@
-"""Runs dask tasks here or on a cluster, through the death of workers."""
+"""Runs dask tasks here or on a cluster, and survives the death of workers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from distributed import Client, Future
 from distributed.scheduler import KilledWorker
 
 RETRIES = 2
-"""How often a task that fails is run again: a network drive has bad moments."""
+"""How often a task that fails is run again, because errors such as those of a network drive may pass."""
 
 REVIVALS = 2
-"""How often a task is begun anew after dask has given it up, as it does with one that was on several dying workers.
+"""How often a task is restarted after dask has given it up, as it does with one that was on several dying workers.
 
 A task that is merely unlucky gets through; one that is itself too large for every worker does not go on for ever.
 """
 
 
 def require_client(client: Any) -> None:
-    """Refuses what is no client, and a client that cannot be waited for."""
+    """Refuses an object that is not a client, and an asynchronous client."""
     if client is not None and (not isinstance(client, Client) or client.asynchronous):
         got = "one that is asynchronous" if isinstance(client, Client) else repr(client)
         raise ValueError(f"client: expected a distributed.Client or None, got {got}")

@@ -1,4 +1,4 @@
-"""Sums up blocks of rows by context, in a tree that is the same whoever computes it."""
+"""Sums up blocks of rows by context, in a tree that is the same on any number of machines."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _tree(parts: Sequence[Any]) -> Delayed:
 
 
 def _fold(parts: Iterable[Sums]) -> Sums:
-    """The same tree over parts that come one by one, of which it keeps no more than it must."""
+    """The same tree over parts that arrive one by one; it keeps as few as possible."""
     waiting: list[tuple[int, Sums]] = []
     for part in parts:
         size = 1
@@ -176,7 +176,7 @@ def merge(left: Sums, right: Sums) -> Sums:
 
 
 def sum_block(rows: Any, labels: Any, *, number: int, expected: Columns | None, acceptance: Acceptance) -> Sums:
-    """The sums of one block; whatever is wrong with it is said under its number."""
+    """The sums of one block; errors name its number."""
     try:
         rows, names = read(rows)
         _require_columns(rows, names, expected)

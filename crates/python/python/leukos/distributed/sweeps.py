@@ -90,7 +90,7 @@ def _here(function: Callable[..., Any], tasks: Mapping[int, Task]) -> Iterator[t
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
-        # After Ctrl-C a call that has begun cannot be stopped, but nobody has to wait for it.
+        # After Ctrl-C a call that has begun cannot be stopped, but the caller need not wait for it.
         executor.shutdown(wait=False, cancel_futures=True)
 
 
@@ -110,7 +110,7 @@ def _there(function: Callable[..., Any], tasks: Mapping[int, Task], client: Clie
                 futures[again] = position
                 finished.add(again)
             else:
-                # What the function raises is in its row: this is dask's own.
+                # Exceptions of the function are in its row; this one is dask's own.
                 yield position, Row({}, None, repr(future.exception()))
     finally:
         client.cancel(list(futures))

@@ -60,7 +60,7 @@ impl Rounding {
             SampleType::Int16 => f64::from(fitting.int16(response)) * unit,
             SampleType::Int32 => f64::from(fitting.int32(response)) * unit,
             SampleType::Float32 if matches!(self.format, Format::Csv | Format::Tsv) => {
-                // The digits that stand for one single among singles stand for another double.
+                // The shortest digits of a single-precision number, read as a double, give a slightly different number.
                 format!("{:?}", fitting.float32(response)).parse().unwrap_or(f64::NAN)
             }
             SampleType::Float32 => fitting.float32(response).into(),

@@ -1,4 +1,4 @@
-//! Says what is to be whitened, how, and where to; and refuses what makes no sense.
+//! Describes what to whiten, how, and where the output goes; refuses combinations that make no sense.
 
 use std::path::PathBuf;
 
@@ -10,26 +10,26 @@ use crate::files::{Paths, Secured, is_stream};
 use crate::recording::{Format, OutputShape, ReadOptions, Reader, SampleType, Source};
 use crate::usage::Usage;
 
-/// What is to be whitened, how, and where to.
+/// What to whiten, how, and where the output goes.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct Request {
     /// The model file.
     pub model: PathBuf,
     /// The recording.
     pub input: Source,
-    /// What the user says of it.
+    /// What the user says about it.
     pub options: ReadOptions,
     /// Where the output goes.
     pub output: Destination,
     /// Its format, where its name does not say it.
     pub out_format: Option<Format>,
-    /// The type of its numbers; that of the input where nothing is said.
+    /// The type of its numbers; without it that of the input.
     pub out_type: Option<SampleType>,
     /// What a response of one is as a whole number.
     pub scale: Option<f64>,
     /// Which way, and whether it adapts.
     pub mode: Mode,
-    /// Whether to learn from what is written, so that it can be undone; or to undo such a run.
+    /// Whether to learn from the responses as written, so that the run can be undone; or to undo such a run.
     pub reversible: bool,
     /// Another strength than the model's.
     pub strength: Option<f64>,
@@ -37,37 +37,40 @@ pub struct Order {
     pub bad_samples: Option<BadSamples>,
     /// Where the state is saved, and after how many samples each time.
     pub checkpoint: Option<(PathBuf, u64)>,
-    /// Whether to go on from the checkpoint, if there is one.
+    /// Whether to continue from the checkpoint, if there is one.
     pub resume: bool,
     /// The folder that the whitening matrix and its inverse go into at the end.
     pub export_matrix: Option<PathBuf>,
 }
 
-/// What is said of whole numbers where an adapting run is to be undone.
-pub(super) const CANNOT_BE_UNDONE: &str = "--inverse: expected the responses that the run adapted to, came whole numbers, \
-     which are rounded: an adapting run is undone from float32 or float64 responses, or from whole numbers that \
-     `whiten --reversible` wrote, with `whiten --inverse --reversible` (and their --scale, if they are text)";
+/// The error for whole numbers when an adapting run is to be undone.
+pub(super) const CANNOT_BE_UNDONE: &str = "--inverse: expected the exact responses of the run, got whole numbers, \
+     which are rounded; an adapting run can be undone from float32 or float64 responses, or from whole numbers that \
+     `whiten --reversible` wrote, with `whiten --inverse --reversible` (and the same --scale, if they are text)";
 /// Whole numbers leave room for responses of 163 standard deviations at 16 bits; spike sorters use the same scale.
 const INT16_SCALE: f64 = 200.0;
 /// And of 2147 at 32 bits.
 const INT32_SCALE: f64 = 1e6;
 
-impl Order {
+impl Request {
     pub(super) fn require_sense(&self) -> Result<()> {
         let piped = !self.input.is_plain_file() || self.output.is_stream();
         if piped && (self.checkpoint.is_some() || self.resume) {
             let flag = if self.resume { "--resume" } else { "--checkpoint" };
-            bail!(Usage(format!("{flag}: expected plain files, because a pipe cannot be gone back in")));
+            bail!(Usage(format!(
+                "{flag}: expected plain files, got a pipe, which cannot be read or written again from an earlier place"
+            )));
         }
         if self.resume && self.checkpoint.is_none() {
-            bail!(Usage("--resume: expected --checkpoint FILE as well, to go on from".into()));
+            bail!(Usage("--resume: expected --checkpoint FILE as well, to continue from".into()));
         }
         if let Some((checkpoint, _)) = &self.checkpoint {
-            let complaint = "--checkpoint: expected a plain file, came a pipe or a device";
+            let complaint = "--checkpoint: expected a plain file, got a pipe or a device";
             ensure!(!is_stream(checkpoint)?, Usage(complaint.into()));
         }
         if self.reversible && matches!(self.mode, Mode::Frozen | Mode::FrozenInverse) {
-            let complaint = "--reversible: expected without --frozen, which can be undone as it is";
+            let complaint =
+                "--reversible: expected a run that adapts, got --frozen, which can be undone without it";
             bail!(Usage(complaint.into()));
         }
         Ok(())
@@ -90,7 +93,7 @@ impl Order {
         paths
     }
 
-    /// Removes what dead processes have left, but for the partial file that this call goes on with.
+    /// Removes the partial files of killed processes, except the one that this call continues.
     pub(super) fn remove_orphans(&self, secured: &Secured, partial: Option<&str>) {
         if let Destination::File(path) = &self.output {
             secured.remove_orphans(path, partial);
@@ -103,7 +106,7 @@ impl Order {
         }
     }
 
-    /// Refuses to undo an adapting run from numbers that it did not learn from.
+    /// Refuses to undo an adapting run from rounded numbers that it did not learn from.
     pub(super) fn require_undoable(&self, sample_type: SampleType) -> Result<()> {
         let whole = matches!(sample_type, SampleType::Int16 | SampleType::Int32);
         if self.mode == Mode::Inverse && whole && !self.reversible {
@@ -112,14 +115,14 @@ impl Order {
         Ok(())
     }
 
-    /// Whether the input may hold whole numbers without saying so, as text does, where that would matter.
+    /// Whether the input must be checked for whole numbers: it is text, which does not tell, and rounding would matter.
     pub(super) fn suspects_whole(&self) -> Result<bool> {
         let text = matches!(self.options.format_of(&self.input)?, Format::Csv | Format::Tsv);
         let undoes_exact = self.mode == Mode::Inverse && !self.reversible;
         Ok(text && undoes_exact)
     }
 
-    /// What a later call must have in common with this one to go on with its output.
+    /// The options that a later call must share with this one to continue its output.
     pub(super) fn words(&self) -> String {
         let Self { options, out_format, out_type, scale, mode, reversible, strength, bad_samples, .. } = self;
         format!(

@@ -1,4 +1,4 @@
-//! Does long work in stretches, so that Ctrl-C is heard and other Python threads run.
+//! Does long work in pieces, so that Ctrl-C works and other Python threads can run.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Number, Rows};
+use crate::arrays::{Number, NumpyRows};
 use crate::errors::require_memory;
 
-/// How long a stretch should take: short enough for a person, long enough for its overhead not to count.
+/// How long a piece should take: short enough for a waiting user, long enough that its overhead does not matter.
 const STRETCH: Duration = Duration::from_millis(20);
-/// Rows of the first stretch, before anyone knows how long one takes.
+/// Rows of the first piece, before it is known how long a row takes.
 const FIRST: usize = 64;
-/// A stretch has no more numbers than this, so that a converted copy stays small.
+/// The most numbers in a piece, so that a converted copy stays small.
 pub const MOST_NUMBERS: usize = 1 << 20;
 
 /// What a thread takes before it has done anything, in numbers of 8 bytes: a stack of 2 MB.
 const OF_A_THREAD: usize = 1 << 18;
 
-/// Hands rows to `work` in order, a stretch at a time, without holding the interpreter; between stretches Ctrl-C is
-/// heard. The core gives the same bits however rows are cut.
+/// Hands rows to `work` in order, a piece at a time, without holding the interpreter; between pieces it checks for Ctrl-C.
+/// The results of the core do not depend on how rows are divided.
 pub fn in_stretches<T: Number>(
     py: Python<'_>,
-    rows: &Rows<'_, T>,
+    rows: &NumpyRows<'_, T>,
     mut work: impl FnMut(Range<usize>, &[T]) -> leukos::Result<()> + Send,
 ) -> PyResult<()> {
     in_pieces(py, (rows.count, rows.width), |stretch| {
@@ -35,7 +35,7 @@ pub fn in_stretches<T: Number>(
     })
 }
 
-/// Has so many rows of some width done in order, a stretch at a time; between stretches Ctrl-C is heard.
+/// Works through this many rows in order, a piece at a time; between pieces it checks for Ctrl-C.
 pub fn in_pieces(
     py: Python<'_>,
     (count, width): (usize, usize),
@@ -61,19 +61,19 @@ pub fn in_pieces(
     Ok(())
 }
 
-/// Listens for Ctrl-C from within work that holds no interpreter, now and then.
+/// Checks for Ctrl-C now and then from work that does not hold the interpreter.
 pub struct Listener {
     last: Instant,
     heard: Option<PyErr>,
 }
 
 impl Listener {
-    /// One that has just listened.
+    /// One that has just checked.
     pub fn new() -> Self {
         Self { last: Instant::now(), heard: None }
     }
 
-    /// Listens if it is time to.
+    /// Checks if it is time to.
     pub fn listen(&mut self) -> ControlFlow<()> {
         if self.last.elapsed() < STRETCH {
             return ControlFlow::Continue(());
@@ -89,14 +89,14 @@ impl Listener {
         }
     }
 
-    /// What was heard, if anything.
+    /// The exception, if Ctrl-C was pressed.
     pub fn heard(self) -> PyResult<()> {
         self.heard.map_or(Ok(()), Err)
     }
 }
 
-/// Does work that has no stretches on a thread of its own. On Ctrl-C it is told to stop, by the flag, and left to
-/// itself: a factorisation of a large matrix cannot be stopped, but nobody has to wait for it.
+/// Does work that cannot be divided on a thread of its own. On Ctrl-C the flag tells the thread to stop, and the caller
+/// does not wait for it: a factorisation of a large matrix, for example, cannot be stopped.
 pub fn aside<R: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> R + Send + 'static,
