@@ -127,18 +127,18 @@ class Circuit:
 
 @final
 class OnlineRun:
-    """What came out of `run_online` or `run_biological`.
+    """The result of `run_online` or `run_biological`.
 
     Attributes
     ----------
     responses : array of shape (T, N)
-        What the circuit said to each stimulus, before it learned from it.
+        The response to each stimulus, before the circuit learned from it.
     circuit : Circuit
         The circuit at the end.
     errors : array of shape (ceil(T / every),), or None
         The whitening error (operator norm) before the steps 0, every, 2 every, ...; None without covariances.
     trace : dict
-        For each name in `record` an array whose first axis runs over the same steps.
+        For each name in `record` an array whose first axis has the same steps.
     """
     def __new__(
         cls, responses: _Array, circuit: Circuit, errors: _Doubles | None, trace: dict[str, _Array]
@@ -155,12 +155,12 @@ class OnlineRun:
 
 @final
 class OfflineRun:
-    """What came out of `run_offline`.
+    """The result of `run_offline`.
 
     Attributes
     ----------
     errors : array of shape (presentations, steps), or None
-        The whitening error (operator norm) before each step; None where it was not to be measured.
+        The whitening error (operator norm) before each step; None if it was not measured.
     circuit : Circuit
         The circuit at the end.
     """
@@ -347,7 +347,7 @@ def least_squares_gains(W: ArrayLike, C: ArrayLike, leak: float = 1.0) -> _Doubl
 
 @final
 class Moments:
-    """Count, mean and co-moments of samples, which can be summed up apart and merged.
+    """Count, mean and co-moments of samples, which can be summed up separately and merged.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class Moments:
     def update(self, X: ArrayLike) -> None:
         """Takes in rows of samples, an array of shape (T, channels)."""
     def merge(self, other: Moments) -> None:
-        """Takes in what another has summed up."""
+        """Adds the samples that another has summed up."""
     def covariance(self) -> _Doubles:
         """The covariance (channels, channels) about the mean, divided by the count."""
     @property
@@ -410,11 +410,11 @@ class Whitener:
     def adapt(self, X: ArrayLike) -> _Array:
         """Whitens rows and adapts on the way."""
     def adapt_inverse(self, X: ArrayLike) -> _Array:
-        """Turns the responses of an adapting run back into its stimuli, by adapting along."""
+        """Turns the responses of an adapting run back into its stimuli, by adapting in the same way."""
     def transform(self, X: ArrayLike) -> _Array:
-        """Whitens rows with everything as it stands."""
+        """Whitens rows without adapting."""
     def inverse_transform(self, X: ArrayLike) -> _Array:
-        """Turns responses back into stimuli with everything as it stands."""
+        """Turns responses back into stimuli without adapting."""
     def begin_context(self) -> None:
         """Says that a new context begins."""
     @property
@@ -440,7 +440,7 @@ class Whitener:
     def whitening_matrix(self) -> _Doubles: ...
     def dewhitening_matrix(self) -> _Doubles: ...
     def status(self) -> str:
-        """How it is doing, in words; of a copy, so that others can look at it meanwhile."""
+        """Its status in words, computed from a copy, so that other threads can use it meanwhile."""
     def settings(self) -> dict[str, Any]:
         """The settings of a loaded model, by the names of the parameters."""
 
