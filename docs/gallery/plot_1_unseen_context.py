@@ -73,8 +73,8 @@ for seed in range(SEEDS):
     errors[seed, 2] = follow_covariance(np.eye(N), np.arange(1, SAMPLES + 1), stream, truth)
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained", width_ratios=[3, 2])
 time = np.arange(0, SAMPLES, EVERY)

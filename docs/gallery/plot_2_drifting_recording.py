@@ -73,8 +73,8 @@ floor = np.median([np.linalg.norm(np.cov(rng.normal(size=(WINDOW, 6)).T) - np.ey
 curves = {"ZCA, one matrix": window_errors(zca), "gains adapt": window_errors(adapted)}
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 figure = plt.figure(figsize=(8.0, 7.0), layout="constrained")
 above, below = figure.subfigures(2, 1, height_ratios=[2.1, 1])

@@ -69,8 +69,8 @@ distances = np.array(
 )
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 figure, (left, middle, right) = plt.subplots(
     1, 3, figsize=(8.8, 3.1), layout="constrained", width_ratios=[3, 3, 2.3]

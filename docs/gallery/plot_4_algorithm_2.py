@@ -87,8 +87,8 @@ random = [
 ]
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 figure = plt.figure(figsize=(9.6, 3.2), layout="constrained")
 left, middle, right = figure.subfigures(1, 3, width_ratios=[3, 2.8, 2.8])

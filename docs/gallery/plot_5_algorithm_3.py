@@ -76,8 +76,8 @@ def distance(weights):
 
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 figure, axes = plt.subplots(2, 2, figsize=(8.0, 5.6), layout="constrained")
 (first, second), (third, fourth) = axes

@@ -82,8 +82,8 @@ def correct(seed, drift):
 outcomes = {drift: [correct(seed, drift) for seed in range(SEEDS)] for drift in DRIFTS}
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 
 STYLES = {"own session": ("0.35", ":"), "adapting": ("#0072B2", "-"), "fixed": ("#D55E00", "-")}
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.0, 3.2), layout="constrained", sharey=True)
