@@ -109,7 +109,7 @@ def break_names(app, pagename, templatename, context, doctree):
 
 def signature(app, what, name, obj, options, args, result):
     """Shows a default of `...` for what it is, an empty sequence."""
-    return (args.replace("record=...", "record=()"), result) if args else None
+    return (re.sub(r"record=(\.\.\.|Ellipsis)", "record=()", args), result) if args else None
 
 
 def setup(app):
