@@ -36,13 +36,13 @@ use crate::recording::Format;
 /// From a recording (CSV, TSV, .npy, EDF, BDF, raw, or `-` for standard input): each label in the column --label is a
 /// context, or each segment of the length --segment. Each covariance is about the context's own mean.
 ///
-/// Three files are written: COVS.npy, the covariances, for `leukos reproduce natural --contexts COVS.npy`; COVS.csv, a
+/// It writes COVS.npy, the covariances, for `leukos reproduce natural --contexts COVS.npy`; COVS.csv, a
 /// table of all images or contexts that says which were kept; and a picture of the contexts (COVS.svg and COVS.png).
 /// If the command is interrupted, nothing is written.
 ///
 /// Neighbouring pixels of photographs are so alike that hardly any covariance is well-conditioned. The paper took
 /// neighbouring pixels (--spacing 1) and kept the 56 of 4167 van Hateren images with a condition number below 20.
-/// Pixels 16 to 32 apart, with the same filter, give similar contexts from other photographs. If that keeps too few,
+/// Pixels 16 to 32 apart and a limit of the condition number give similar contexts. If too few are kept,
 /// try `--condition 200`: the authors' code for Fig. 4 copes with it, but Algorithm 2 at the paper's rates needs a
 /// condition number below 40.
 ///

@@ -165,7 +165,7 @@ fn what_will_not_do_is_told_apart_and_draws_nothing() {
         (vec![&day], vec!["--picture", picture, "--label", "state"], 2, "expected a model"),
         (vec![&day, &day], vec!["--label", "state"], 2, "expected a model"),
         (vec![&model], vec!["--picture", "p.gif"], 2, "expected the name of a .png or .svg file"),
-        (vec![&model], vec!["--sample-rate", "9"], 2, "there is none"),
+        (vec![&model], vec!["--sample-rate", "9"], 2, "but only a model was given"),
         (vec![&stack], vec![], 2, "is a stack of covariances"),
         (vec![&cut], vec!["--picture", picture], 1, "cut.safetensors"),
         (vec![Path::new("nowhere.csv")], vec![], 1, "recording nowhere.csv"),

@@ -85,7 +85,7 @@ fn an_array_that_is_cut_short_or_too_long_is_refused() {
     let bytes = array().bytes();
     let start = bytes.len() - 48;
     let cut = &bytes[..start + 29];
-    let said = format!("promises 4 rows, but it ends in row 2, at byte {}", start + 29);
+    let said = format!("its header states 4 rows, but it ends in row 2, at byte {}", start + 29);
     require(&refusal("cut.npy", cut, &ReadOptions::default()), &["cut short", &said]);
     require(&piped_refusal(cut, Format::Npy, &ReadOptions::default()), &["cut short", &said]);
     let long = [&bytes[..], b"xyz"].concat();
@@ -96,7 +96,7 @@ fn an_array_that_is_cut_short_or_too_long_is_refused() {
 
     let columns = Npy { fortran_order: true, ..array() }.bytes();
     let said = refusal("columns.npy", &columns[..start + 29], &ReadOptions::default());
-    require(&said, &["promises 3 columns of 4 rows, but it ends in column 1, row 3, at byte"]);
+    require(&said, &["its header states 3 columns of 4 rows, but it ends in column 1, row 3, at byte"]);
     let said = refusal("columns.npy", [&columns[..], b"x"].concat(), &ReadOptions::default());
     require(&said, &["1 more bytes follow"]);
     let said = piped_refusal(&columns, Format::Npy, &ReadOptions::default());

@@ -160,7 +160,7 @@ fn ctrl_c_saves_the_state_and_says_how_to_go_on() {
     assert!(stderr(&output).contains("--resume continues from"), "{}", stderr(&output));
     assert!(!job.output().exists() && job.partial().is_some());
     let output = job.resume();
-    assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
+    assert!(output.status.success() && stderr(&output).contains("continuing after"), "{}", stderr(&output));
     assert!(fs::read(job.output()).unwrap() == job.whole());
 }
 
@@ -280,7 +280,7 @@ fn an_output_that_was_renamed_before_its_last_checkpoint_was_saved_is_gone_on_wi
     // The output got to the disk, the checkpoint that says so did not.
     fs::write(job.path("state"), state).unwrap();
     let output = job.resume();
-    assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
+    assert!(output.status.success() && stderr(&output).contains("continuing after"), "{}", stderr(&output));
     assert!(fs::read(job.output()).unwrap() == whole && whole == job.whole());
 }
 
@@ -306,7 +306,7 @@ fn a_checkpoint_belongs_to_its_output_and_format_and_moves_with_its_folder() {
     call.arg("whiten").arg(moved.join("model.safetensors")).arg(&job.input).arg("--out").arg(job.output());
     call.arg("--checkpoint").arg(moved.join("state")).args(["--every", "3000", "--resume"]);
     let output = call.output().unwrap();
-    assert!(output.status.success() && stderr(&output).contains("going on after"), "{}", stderr(&output));
+    assert!(output.status.success() && stderr(&output).contains("continuing after"), "{}", stderr(&output));
     assert!(fs::read(job.output()).unwrap() == whole);
 }
 
