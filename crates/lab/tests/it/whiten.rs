@@ -331,7 +331,7 @@ fn wrong_usage_is_told_from_bad_data() {
         ),
         (&input, "out.csv", &["--checkpoint", &out], "--checkpoint: expected a different file from --out"),
         (&input, "out.xyz", &[], "--out-format"),
-        (&input, "out.edf", &[], "read only"),
+        (&input, "out.edf", &[], "got edf, which leukos only reads"),
         (&input, "out.csv", &["--resume"], "--checkpoint"),
         (&input, "out.csv", &["--strength", "2"], "--strength: expected a number from 0 to 1"),
         (&input, "out.csv", &["--scale", "0", "--out-dtype", "int16"], "--scale"),
