@@ -93,15 +93,20 @@ pub fn table(findings: &Findings, figure: Figure, reference: &Reference) -> Stri
 }
 
 fn line(html: &mut String, findings: &Findings, figure: Figure, row: &Row) {
-    let here = findings.measured(figure, &row.number).map_or("not rerun".to_owned(), |here| here.text());
     let authors = match (&row.authors_says, &row.authors) {
         (Some(says), _) => says.clone(),
         (None, Some(numbers)) => authors_text(numbers),
         (None, None) => "–".to_owned(),
     };
     let starts = findings.numbers(figure, variant(row))["seeds"].as_u64();
-    let [starts, failed] = [starts, findings.failed(figure, &row.number)]
-        .map(|count| count.map_or("–".to_owned(), |count| count.to_string()));
+    let failed = findings.failed(figure, &row.number);
+    let here = match findings.measured(figure, &row.number) {
+        Some(here) => here.text(),
+        None if starts.is_some() && failed == starts => "every start failed".to_owned(),
+        None => "not rerun".to_owned(),
+    };
+    let [starts, failed] =
+        [starts, failed].map(|count| count.map_or("–".to_owned(), |count| count.to_string()));
     let verdict = verdict(findings, figure, row).map_or("–".to_owned(), Verdict::words);
     let cells =
         [variant(row), row.paper.as_deref().unwrap_or("–"), &authors, &here, &starts, &failed, &verdict];

@@ -144,6 +144,29 @@ fn the_table_shows_the_numbers_of_the_run() {
     assert!(words(&all(&page, "header")[0]).contains(&version));
 }
 
+#[test]
+fn the_table_tells_failure_from_what_was_not_rerun() {
+    let bench = Bench::new();
+    bench.reproduce("ablation", &["--quiet"]);
+    let path = bench.path("out/results.json");
+    let mut results: Value = read_json(&path);
+    let variants = results["figures"]["ablation"]["variants"].as_object_mut().expect("variants");
+    variants
+        .insert("gains".into(), serde_json::json!({"seeds": 2, "diverged": {"count": 2, "first_step": 7}}));
+    variants.remove("synapses");
+    fs::write(&path, results.to_string()).expect("results to change");
+    let output = leukos().args(["reproduce", "--redraw", "--out"]).arg(bench.path("out")).output();
+    assert!(output.expect("the program starts").status.success());
+    let page = Html::parse_document(&report(&bench.path("out")));
+    let rows = all(&page, "section#ablation tbody tr");
+    let here = |what: &str| {
+        let row = rows.iter().map(words).find(|row| row.starts_with(what));
+        row.unwrap_or_else(|| panic!("no row {what}"))
+    };
+    assert!(here("gains alone").contains("every start failed"), "{}", here("gains alone"));
+    assert!(here("slow synapses alone").contains("not rerun"), "{}", here("slow synapses alone"));
+}
+
 /// The sentences under a heading of the summary.
 fn sentences(page: &Html, heading: &str) -> String {
     let heading = all(page, "#summary h3").into_iter().find(|found| words(found).contains(heading));
