@@ -147,24 +147,27 @@ fn the_table_shows_the_numbers_of_the_run() {
 #[test]
 fn the_table_tells_failure_from_what_was_not_rerun() {
     let bench = Bench::new();
-    bench.reproduce("ablation", &["--quiet"]);
+    bench.reproduce("natural", &["--quiet"]);
     let path = bench.path("out/results.json");
     let mut results: Value = read_json(&path);
-    let variants = results["figures"]["ablation"]["variants"].as_object_mut().expect("variants");
-    variants
-        .insert("gains".into(), serde_json::json!({"seeds": 2, "diverged": {"count": 2, "first_step": 7}}));
-    variants.remove("synapses");
+    let variants = results["figures"]["natural"]["variants"].as_object_mut().expect("variants");
+    variants.insert(
+        "concurrent".into(),
+        serde_json::json!({"seeds": 2, "diverged": {"count": 2, "first_step": 7}}),
+    );
+    variants.remove("text");
     fs::write(&path, results.to_string()).expect("results to change");
     let output = leukos().args(["reproduce", "--redraw", "--out"]).arg(bench.path("out")).output();
     assert!(output.expect("the program starts").status.success());
     let page = Html::parse_document(&report(&bench.path("out")));
-    let rows = all(&page, "section#ablation tbody tr");
+    let rows = all(&page, "section#natural tbody tr");
     let here = |what: &str| {
         let row = rows.iter().map(words).find(|row| row.starts_with(what));
         row.unwrap_or_else(|| panic!("no row {what}"))
     };
-    assert!(here("gains alone").contains("every start failed"), "{}", here("gains alone"));
-    assert!(here("slow synapses alone").contains("not rerun"), "{}", here("slow synapses alone"));
+    let [failed, not_rerun] = ["Algorithm 2 as it works", "Algorithm 2 in the text's order"].map(here);
+    assert!(failed.contains("every start failed"), "{failed}");
+    assert!(not_rerun.contains("not rerun"), "{not_rerun}");
 }
 
 /// The sentences under a heading of the summary.
