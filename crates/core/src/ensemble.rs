@@ -243,17 +243,17 @@ impl<T: Real> Group<T> {
     /// is out of range or not valid.
     #[cold]
     #[inline(never)]
-    fn advance_apart(&mut self, rules: &Rules<T>, before: u64, block: &mut Stretch<'_, T>) {
+    fn advance_apart(&mut self, rules: &Rules<T>, before: u64, stretch: &mut Stretch<'_, T>) {
         self.lanes = self.start;
         for lane in 0..self.circuits {
             if self.fallen.iter().any(|fallen| fallen.lane == lane) {
                 continue;
             }
             let mut pair = self.lanes.pair(lane);
-            let stimuli = block.stimuli_of(lane);
+            let stimuli = stretch.stimuli_of(lane);
             let mut responses = vec![T::ZERO; stimuli.len()];
             let (learned, outcome) = advance_pair(&mut pair, rules, &stimuli, &mut responses);
-            block.set_responses_of(lane, &responses);
+            stretch.set_responses_of(lane, &responses);
             let (test, answered) = match outcome {
                 Ending::Done => {
                     self.put(lane, &pair);
@@ -271,11 +271,11 @@ impl<T: Real> Group<T> {
     /// Circuits that have diverged give no response.
     #[cold]
     #[inline(never)]
-    fn silence(&self, before: u64, block: &mut Stretch<'_, T>) {
+    fn silence(&self, before: u64, stretch: &mut Stretch<'_, T>) {
         for fallen in &self.fallen {
             let silent = 2 * fallen.answered.saturating_sub(before) as usize;
-            let rows = block.responses.chunks_exact_mut(block.count).skip(silent);
-            rows.for_each(|row| row[block.first + fallen.lane] = T::from_f64(f64::NAN));
+            let rows = stretch.responses.chunks_exact_mut(stretch.count).skip(silent);
+            rows.for_each(|row| row[stretch.first + fallen.lane] = T::from_f64(f64::NAN));
         }
     }
 }

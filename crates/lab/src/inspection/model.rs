@@ -171,9 +171,8 @@ pub fn describe_settings(settings: &WhitenerSettings) -> Vec<String> {
         1 => "updates after every sample".into(),
         samples => format!("updates after every {samples} samples"),
     });
-    lines.push(format!(
-        "ignores directions below {floor} of the scale, and responses {outlier_limit} times larger than expected"
-    ));
+    lines.push(format!("amplifies directions below {floor} of the scale no further than one at it"));
+    lines.push(format!("does not learn from responses {outlier_limit} times larger than expected"));
     lines.push(format!("leak {leak}"));
     lines
 }

@@ -144,22 +144,27 @@ fn the_table_shows_the_numbers_of_the_run() {
     assert!(words(&all(&page, "header")[0]).contains(&version));
 }
 
+/// The report with these results in place of those of the run.
+fn redrawn(bench: &Bench, results: &Value) -> Html {
+    let out = bench.path("out");
+    fs::write(out.join("results.json"), results.to_string()).expect("results to change");
+    let output = leukos().args(["reproduce", "--redraw", "--out"]).arg(&out).output();
+    assert!(output.expect("the program starts").status.success());
+    Html::parse_document(&report(&out))
+}
+
 #[test]
 fn the_table_tells_failure_from_what_was_not_rerun() {
     let bench = Bench::new();
     bench.reproduce("natural", &["--quiet"]);
-    let path = bench.path("out/results.json");
-    let mut results: Value = read_json(&path);
+    let mut results: Value = read_json(&bench.path("out/results.json"));
     let variants = results["figures"]["natural"]["variants"].as_object_mut().expect("variants");
     variants.insert(
         "concurrent".into(),
         serde_json::json!({"seeds": 2, "diverged": {"count": 2, "first_step": 7}}),
     );
     variants.remove("text");
-    fs::write(&path, results.to_string()).expect("results to change");
-    let output = leukos().args(["reproduce", "--redraw", "--out"]).arg(bench.path("out")).output();
-    assert!(output.expect("the program starts").status.success());
-    let page = Html::parse_document(&report(&bench.path("out")));
+    let page = redrawn(&bench, &results);
     let rows = all(&page, "section#natural tbody tr");
     let here = |what: &str| {
         let row = rows.iter().map(words).find(|row| row.starts_with(what));
@@ -181,8 +186,7 @@ fn sentences(page: &Html, heading: &str) -> String {
 fn the_summary_turns_with_the_numbers() {
     let bench = Bench::new();
     bench.reproduce("ablation", &["--quiet"]);
-    let path = bench.path("out/results.json");
-    let mut results: Value = read_json(&path);
+    let mut results: Value = read_json(&bench.path("out/results.json"));
     let mut said = |both: f64| {
         let variants = &mut results["figures"]["ablation"]["variants"];
         for (variant, error) in [("both", both), ("gains", 0.5), ("synapses-fast", 0.4)] {
@@ -190,10 +194,7 @@ fn the_summary_turns_with_the_numbers() {
             // So small that chance could turn no sentence around.
             variants[variant]["error_late"]["standard_error"] = 1e-3.into();
         }
-        fs::write(&path, results.to_string()).expect("results to change");
-        let output = leukos().args(["reproduce", "--redraw", "--out"]).arg(bench.path("out")).output();
-        assert!(output.expect("the program starts").status.success());
-        let page = Html::parse_document(&report(&bench.path("out")));
+        let page = redrawn(&bench, &results);
         (sentences(&page, "better or new"), sentences(&page, "does not"))
     };
     let (better, not) = said(0.1);
