@@ -5,6 +5,7 @@ mod edf;
 mod fixed_rows;
 mod format;
 mod npy;
+mod raw;
 mod read;
 mod rounding;
 mod slabs;

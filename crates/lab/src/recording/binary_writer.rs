@@ -3,10 +3,10 @@
 use anyhow::{Result, bail, ensure};
 
 use super::write::{Output, OutputShape};
-use super::{Format, Misfits, Rows, SampleType, Writer, rounding::Fitting};
+use super::{Misfits, Rows, SampleType, Writer, rounding::Fitting};
 use crate::usage::Usage;
 
-pub(super) struct BinaryWriter {
+struct BinaryWriter {
     output: Output,
     fitting: Fitting,
     shape: OutputShape,
@@ -14,25 +14,23 @@ pub(super) struct BinaryWriter {
     chunk: Vec<u8>,
 }
 
-impl BinaryWriter {
-    /// Begins with the header that numpy needs.
-    pub fn begin(output: Output, shape: &OutputShape) -> Result<Self> {
-        let mut writer = Self::new(output, shape, 0);
-        if shape.format == Format::Npy {
-            if shape.rows.is_none() && !writer.output.is_file() {
-                let complaint = "npy: expected a file, got a pipe; the header needs the number of rows, which is known only at the end";
-                bail!(Usage(complaint.into()));
-            }
-            let header = shape.header(shape.rows.unwrap_or(0));
-            writer.output.write(&header)?;
-        }
-        Ok(writer)
+/// Begins with the header, where the format has one.
+pub(super) fn begin(mut output: Output, shape: &OutputShape) -> Result<Box<dyn Writer>> {
+    let header = shape.header(shape.rows.unwrap_or(0));
+    if !header.is_empty() && shape.rows.is_none() && !output.is_file() {
+        let format = shape.format;
+        bail!(Usage(format!(
+            "{format}: expected a file, got a pipe; the header needs the number of rows, which is known only at the end"
+        )));
     }
+    output.write(&header)?;
+    Ok(go_on(output, shape, 0))
+}
 
-    /// Goes on behind so many rows.
-    pub fn new(output: Output, shape: &OutputShape, rows: u64) -> Self {
-        Self { output, fitting: shape.fitting(), shape: shape.clone(), rows, chunk: Vec::new() }
-    }
+/// Goes on behind so many rows.
+pub(super) fn go_on(output: Output, shape: &OutputShape, rows: u64) -> Box<dyn Writer> {
+    let (fitting, shape) = (shape.fitting(), shape.clone());
+    Box::new(BinaryWriter { output, fitting, shape, rows, chunk: Vec::new() })
 }
 
 impl Writer for BinaryWriter {
@@ -61,13 +59,13 @@ impl Writer for BinaryWriter {
 
     /// Fills in the number of rows.
     fn finish(&mut self) -> Result<()> {
-        if self.shape.format == Format::Npy && self.output.is_file() {
-            let header = self.shape.header(self.rows);
+        let header = self.shape.header(self.rows);
+        if !header.is_empty() && self.output.is_file() {
             self.output.rewrite_start(&header)?;
         }
         self.output.flush()?;
         let (promised, rows) = (self.shape.rows.unwrap_or(self.rows), self.rows);
-        let as_promised = self.shape.format != Format::Npy || self.output.is_file() || rows == promised;
+        let as_promised = header.is_empty() || self.output.is_file() || rows == promised;
         ensure!(as_promised, "expected {promised} rows as in the header, got {rows}");
         Ok(())
     }

@@ -4,14 +4,25 @@ mod header;
 
 use anyhow::{Result, ensure};
 
+use super::format::Definition;
 use super::slabs::{SlabReader, Slabs};
 use super::source::Bytes;
 use super::{Layout, Reader, SampleType};
-pub(super) use header::Kind;
-use header::{Header, digital};
+use header::{Header, Kind, digital};
+
+pub(super) const EDF: Definition = Definition {
+    needs_shape: false,
+    tells_sample_rate: true,
+    is_text: false,
+    open: |bytes, _| open(bytes, Kind::Edf),
+    is_scattered: |_| Ok(true),
+    writing: None,
+};
+
+pub(super) const BDF: Definition = Definition { open: |bytes, _| open(bytes, Kind::Bdf), ..EDF };
 
 /// Opens a recording whose header says that it is of this kind.
-pub(super) fn open(mut bytes: Bytes, kind: Kind) -> Result<Box<dyn Reader>> {
+fn open(mut bytes: Bytes, kind: Kind) -> Result<Box<dyn Reader>> {
     let header = Header::read(&mut bytes, kind)?;
     let start = bytes.at();
     let mut records = Records { bytes, kind, start, header, next: 0, chunk: Vec::new() };

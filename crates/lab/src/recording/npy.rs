@@ -3,18 +3,34 @@
 mod columns;
 mod header;
 
+use std::fs::File;
+use std::path::Path;
+
 use anyhow::{Context, Result, bail, ensure};
 
 use super::fixed_rows::FixedRows;
+use super::format::{Definition, Writing};
 use super::slabs::SlabReader;
 use super::source::Bytes;
-use super::{Layout, Reader, require_channels};
+use super::{Layout, ReadOptions, Reader, binary_writer, require_channels};
 use columns::Columns;
-pub(super) use header::header_bytes;
-use header::{Header, MemoryOrder};
+use header::{Header, MemoryOrder, header_bytes};
+
+pub(super) const DEFINITION: Definition = Definition {
+    needs_shape: false,
+    tells_sample_rate: false,
+    is_text: false,
+    open,
+    is_scattered,
+    writing: Some(Writing {
+        begin: binary_writer::begin,
+        go_on: binary_writer::go_on,
+        header: Some(|shape, rows| header_bytes(shape.sample_type, shape.channels, rows)),
+    }),
+};
 
 /// Opens an array of shape (rows, channels), or (rows,) for one channel, in either memory order and byte order.
-pub(super) fn open(mut bytes: Bytes, sample_rate: Option<f64>) -> Result<Box<dyn Reader>> {
+fn open(mut bytes: Bytes, options: &ReadOptions) -> Result<Box<dyn Reader>> {
     let header = Header::read(&mut bytes)?;
     let (rows, channels) = match header.shape[..] {
         [rows] => (rows, 1),
@@ -28,7 +44,7 @@ pub(super) fn open(mut bytes: Bytes, sample_rate: Option<f64>) -> Result<Box<dyn
         channels,
         names: None,
         sample_type: header.encoding.sample_type,
-        sample_rate,
+        sample_rate: options.sample_rate,
         rows: Some(rows),
     };
     if header.order == MemoryOrder::Rows || channels == 1 {
@@ -41,4 +57,10 @@ pub(super) fn open(mut bytes: Bytes, sample_rate: Option<f64>) -> Result<Box<dyn
     );
     let columns = Columns::new(bytes, header.encoding, [rows, channels as u64])?;
     Ok(Box::new(SlabReader::new(columns, layout)))
+}
+
+/// An array of columns is; so is one that cannot be made sense of, and is refused later.
+fn is_scattered(path: &Path) -> Result<bool> {
+    let header = Header::read(&mut Bytes::of_file(File::open(path)?)?);
+    Ok(header.map_or(true, |header| header.order != MemoryOrder::Rows))
 }

@@ -2,10 +2,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::fixed_rows::{ByteOrder, Encoding, FixedRows};
+use super::format::Definition;
 use super::source::{Bytes, Source};
-use super::text::TextReader;
-use super::{Format, Layout, Place, Reader, Rows, SampleType, edf, npy, require_channels};
+use super::{Format, Layout, Place, Reader, Rows, SampleType};
 use crate::usage::Usage;
 
 /// What the user says of a recording, each where its format does not say it.
@@ -43,25 +42,23 @@ impl ReadOptions {
 
     /// Refuses options that the format makes superfluous or cannot use, and values that make no sense.
     fn require_sense(&self, format: Format) -> Result<()> {
-        let raw = format == Format::Raw;
-        let text = matches!(format, Format::Csv | Format::Tsv);
-        let edf = matches!(format, Format::Edf | Format::Bdf);
+        let &Definition { needs_shape, tells_sample_rate, is_text, .. } = format.definition();
         let given = [
-            ("--channels", self.channels.is_some() && !raw),
-            ("--dtype", self.sample_type.is_some() && !raw),
-            ("--sample-rate", self.sample_rate.is_some() && edf),
-            ("--label", self.label.is_some() && !text),
+            ("--channels", self.channels.is_some() && !needs_shape),
+            ("--dtype", self.sample_type.is_some() && !needs_shape),
+            ("--sample-rate", self.sample_rate.is_some() && tells_sample_rate),
+            ("--label", self.label.is_some() && !is_text),
         ];
         for (flag, senseless) in given {
             ensure!(!senseless, Usage(format!("{flag}: does not apply to {format} recordings")));
         }
         ensure!(
-            !raw || self.channels.is_some(),
-            Usage("--channels: expected the number of channels of a raw recording, got none".into())
+            !needs_shape || self.channels.is_some(),
+            Usage(format!("--channels: expected the number of channels of a {format} recording, got none"))
         );
         ensure!(
-            !raw || self.sample_type.is_some(),
-            Usage("--dtype: expected the type of the numbers of a raw recording, got none".into())
+            !needs_shape || self.sample_type.is_some(),
+            Usage(format!("--dtype: expected the type of the numbers of a {format} recording, got none"))
         );
         if let Some(rate) = self.sample_rate {
             let complaint = || Usage(format!("--sample-rate: expected a positive number, got {rate}"));
@@ -92,26 +89,7 @@ pub fn open(source: &Source, options: &ReadOptions) -> Result<Box<dyn Reader>> {
 /// As [`open`].
 pub fn open_bytes(bytes: Bytes, format: Format, options: &ReadOptions) -> Result<Box<dyn Reader>> {
     options.require_sense(format)?;
-    match format {
-        Format::Raw => open_raw(bytes, options),
-        Format::Npy => npy::open(bytes, options.sample_rate),
-        Format::Csv => Ok(Box::new(TextReader::open(bytes, ',', options)?)),
-        Format::Tsv => Ok(Box::new(TextReader::open(bytes, '\t', options)?)),
-        Format::Edf => edf::open(bytes, edf::Kind::Edf),
-        Format::Bdf => edf::open(bytes, edf::Kind::Bdf),
-    }
-}
-
-fn open_raw(bytes: Bytes, options: &ReadOptions) -> Result<Box<dyn Reader>> {
-    let (Some(channels), Some(sample_type)) = (options.channels, options.sample_type) else {
-        bail!(Usage("--channels, --dtype: expected both for a raw recording".into()));
-    };
-    let channels =
-        require_channels(channels as u64).map_err(|error| Usage(format!("--channels: {error}")))?;
-    ensure!(bytes.length() != Some(0), "empty: expected at least one row");
-    let layout = Layout { channels, names: None, sample_type, sample_rate: options.sample_rate, rows: None };
-    let encoding = Encoding { sample_type, order: ByteOrder::LowFirst };
-    Ok(Box::new(FixedRows::new(bytes, encoding, layout)?))
+    (format.definition().open)(bytes, options)
 }
 
 /// A reader whose errors say what is read.

@@ -59,7 +59,7 @@ impl Rounding {
         match self.sample_type {
             SampleType::Int16 => f64::from(fitting.int16(response)) * unit,
             SampleType::Int32 => f64::from(fitting.int32(response)) * unit,
-            SampleType::Float32 if matches!(self.format, Format::Csv | Format::Tsv) => {
+            SampleType::Float32 if self.format.is_text() => {
                 // The shortest digits of a single-precision number, read as a double, give a slightly different number.
                 format!("{:?}", fitting.float32(response)).parse().unwrap_or(f64::NAN)
             }

@@ -8,14 +8,31 @@ use std::borrow::Cow;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::format::{Definition, Writing};
 use super::source::Bytes;
+use super::text_writer::TextWriter;
 use super::{Layout, Place, ReadOptions, Reader, Rows, SampleType, require_channels, shortened};
 use cells::{Cells, Unclosed, number};
 use columns::Columns;
 use lines::Lines;
 
+pub(super) const fn definition<const DELIMITER: char>() -> Definition {
+    Definition {
+        needs_shape: false,
+        tells_sample_rate: false,
+        is_text: true,
+        open: |bytes, options| Ok(Box::new(TextReader::open(bytes, DELIMITER, options)?)),
+        is_scattered: |_| Ok(false),
+        writing: Some(Writing {
+            begin: |output, shape| Ok(Box::new(TextWriter::begin(output, DELIMITER, shape)?)),
+            go_on: |output, shape, _| Box::new(TextWriter::new(output, DELIMITER, shape)),
+            header: None,
+        }),
+    }
+}
+
 /// A text with a row on each line, so that the number of a line follows from that of its row.
-pub(super) struct TextReader {
+struct TextReader {
     lines: Lines,
     delimiter: char,
     columns: Columns,

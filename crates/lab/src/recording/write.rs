@@ -5,10 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Stdout, Write};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::binary_writer::BinaryWriter;
-use super::npy::header_bytes;
 use super::rounding::{Fitting, Rounding};
-use super::text_writer::TextWriter;
 use super::{Format, Misfits, Place, SampleType, Writer};
 use crate::usage::Usage;
 
@@ -44,12 +41,6 @@ pub struct OutputShape {
 
 impl OutputShape {
     fn require_sense(&self) -> Result<()> {
-        if matches!(self.format, Format::Edf | Format::Bdf) {
-            let format = self.format;
-            bail!(Usage(format!(
-                "expected raw, npy, csv or tsv as the output format, got {format}, which leukos only reads"
-            )));
-        }
         let scale = self.scale;
         let complaint = || Usage(format!("--scale: expected a positive number, got {scale}"));
         ensure!(scale > 0.0 && scale.is_finite(), complaint());
@@ -60,10 +51,8 @@ impl OutputShape {
 
     /// The bytes that a file of so many rows begins with, where they depend on that number; they are written last.
     pub fn header(&self, rows: u64) -> Vec<u8> {
-        match self.format {
-            Format::Npy => header_bytes(self.sample_type, self.channels, rows),
-            _ => Vec::new(),
-        }
+        let writing = self.format.definition().writing.as_ref();
+        writing.and_then(|writing| writing.header).map_or_else(Vec::new, |header| header(self, rows))
     }
 
     /// What becomes of responses that are written so and read again.
@@ -81,13 +70,9 @@ impl OutputShape {
 /// # Errors
 /// When it cannot be written; [`Usage`] when it makes no sense.
 pub fn writer(sink: Sink, shape: &OutputShape) -> Result<Box<dyn Writer>> {
+    let writing = shape.format.writing()?;
     shape.require_sense()?;
-    let output = Output::new(sink);
-    Ok(match shape.format {
-        Format::Csv => Box::new(TextWriter::begin(output, ',', shape)?),
-        Format::Tsv => Box::new(TextWriter::begin(output, '\t', shape)?),
-        _ => Box::new(BinaryWriter::begin(output, shape)?),
-    })
+    (writing.begin)(Output::new(sink), shape)
 }
 
 /// Goes on with a file at a place that [`Writer::flush`] and the number of rows gave; what lies behind it is cut off.
@@ -96,13 +81,9 @@ pub fn writer(sink: Sink, shape: &OutputShape) -> Result<Box<dyn Writer>> {
 /// # Errors
 /// When the file is shorter or cannot be written.
 pub fn continue_writing(file: File, shape: &OutputShape, place: Place) -> Result<Box<dyn Writer>> {
+    let writing = shape.format.writing()?;
     shape.require_sense()?;
-    let output = Output::at(file, place.byte)?;
-    Ok(match shape.format {
-        Format::Csv => Box::new(TextWriter::new(output, ',', shape)),
-        Format::Tsv => Box::new(TextWriter::new(output, '\t', shape)),
-        _ => Box::new(BinaryWriter::new(output, shape, place.row)),
-    })
+    Ok((writing.go_on)(Output::at(file, place.byte)?, shape, place.row))
 }
 
 enum Target {

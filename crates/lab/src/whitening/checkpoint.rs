@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use leukos::{Model, Real};
-use npyz::NpyHeader;
 use serde::{Deserialize, Serialize};
 
 use super::destination::Earlier;
@@ -172,12 +171,7 @@ impl Tracks {
         let open = || -> Result<Self> {
             let file = File::open(path)?;
             let length = file.metadata()?.len();
-            let scattered = match request.options.format_of(&request.input)? {
-                Format::Edf | Format::Bdf => true,
-                Format::Npy => NpyHeader::from_reader(File::open(path)?)
-                    .map_or(true, |header| header.order() == npyz::Order::Fortran),
-                Format::Raw | Format::Csv | Format::Tsv => false,
-            };
+            let scattered = request.options.format_of(&request.input)?.is_scattered(path)?;
             Ok(Self { input: PrefixHash::new(file, 0), whole: scattered.then_some(length), output: None })
         };
         open().with_context(|| request.input.to_string())

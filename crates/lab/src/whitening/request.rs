@@ -117,7 +117,7 @@ impl Request {
 
     /// Whether the input must be checked for whole numbers: it is text, which does not tell, and rounding would matter.
     pub(super) fn suspects_whole(&self) -> Result<bool> {
-        let text = matches!(self.options.format_of(&self.input)?, Format::Csv | Format::Tsv);
+        let text = self.options.format_of(&self.input)?.is_text();
         let undoes_exact = self.mode == Mode::Inverse && !self.reversible;
         Ok(text && undoes_exact)
     }

@@ -255,7 +255,7 @@ fn what_cannot_be_written_is_wrong_usage() {
     };
     for format in [Format::Edf, Format::Bdf] {
         let said = refused(&shape(format, SampleType::Int16, 1), Sink::Stdout);
-        require(&said, &[&format!("got {format}, which leukos only reads"), "raw, npy, csv or tsv"]);
+        require(&said, &[&format!("got {format}, which leukos only reads"), "raw, npy, csv, tsv"]);
     }
     let said = refused(&shape(Format::Npy, SampleType::Int16, 1), Sink::Stdout);
     require(&said, &["npy: expected a file", "number of rows"]);
