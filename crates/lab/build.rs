@@ -13,11 +13,11 @@ const WORKSPACE: [&str; 9] = [
     "crates/core/src",
     "crates/lab/Cargo.toml",
     "crates/lab/build.rs",
+    "crates/lab/experiments",
     "crates/lab/sources.rs",
     "crates/lab/src",
-    "experiments",
 ];
-const PACKAGE: [&str; 5] = ["Cargo.toml", "Cargo.lock", "build.rs", "sources.rs", "src"];
+const PACKAGE: [&str; 6] = ["Cargo.toml", "Cargo.lock", "build.rs", "experiments", "sources.rs", "src"];
 
 fn main() {
     println!("cargo:rerun-if-env-changed=LEUKOS_COMMIT");

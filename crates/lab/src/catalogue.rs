@@ -28,7 +28,7 @@ macro_rules! catalogue {
 
             /// The text of the spec that is built in.
             pub(crate) fn embedded_spec(self) -> &'static str {
-                match self { $(Self::$figure => include_str!(concat!("../../../experiments/", $name, ".toml")),)* }
+                match self { $(Self::$figure => include_str!(concat!("../experiments/", $name, ".toml")),)* }
             }
 
             /// A spec of this figure.

@@ -96,7 +96,7 @@ impl References {
     /// # Errors
     /// When the file is damaged, which a test rules out.
     pub fn embedded() -> Result<Self> {
-        let text = include_str!("../../../experiments/references.toml");
+        let text = include_str!("../experiments/references.toml");
         toml::from_str(text).context("the embedded references")
     }
 

@@ -120,7 +120,7 @@ pub fn read_json(path: &Path) -> Value {
 
 /// The spec that is built in, as a table.
 pub fn embedded(figure: &str) -> Table {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../experiments/{figure}.toml"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("experiments/{figure}.toml"));
     fs::read_to_string(path).expect("a spec").parse().expect("TOML")
 }
 
