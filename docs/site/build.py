@@ -35,7 +35,7 @@ PAGES = [
     "docs/tutorial/*.png",
     "docs/site/**/*.md",
     "docs/site/**/*.rst",
-    "experiments/*",
+    "crates/lab/experiments/*",
 ]
 
 
