@@ -77,6 +77,7 @@ for seed in range(SEEDS):
 # -------
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained", width_ratios=[3, 2])
+figure.get_layout_engine().set(wspace=0.08)
 time = np.arange(0, SAMPLES, EVERY)
 for name, own, colour in zip(names, errors.swapaxes(0, 1), plotting.COLOURS):
     low, middle, high = np.quantile(own, [0.25, 0.5, 0.75], axis=0)
@@ -114,7 +115,8 @@ for ax in (left, right):
 plt.show()
 
 # %%
-# Medians and quartiles over 12 seeds; each dot on the right is a seed, each line a median.
+# Medians and quartiles over 12 seeds; each dot on the right is a seed, each line a median. The dotted line is the error
+# of silence: responses that are all zero have an error of exactly 1.
 
 for name, own in zip(names, counts):
     low, half, high = np.quantile(own, [0.25, 0.5, 0.75])

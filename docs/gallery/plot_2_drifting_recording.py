@@ -2,9 +2,9 @@
 A drifting recording, adapting and not
 ======================================
 
-``examples/recordings/awkward.csv`` is a recording as they are: six channels with offsets, a person who rests, walks and
-rests again, an empty cell, a channel that goes dead for a while, and an outlier. Here it goes through ZCA, with one
-matrix for all of it, and through a whitener whose gains adapt.
+``examples/recordings/awkward.csv`` is artificial, and has what real recordings have: six channels with offsets, in
+microvolts, a person who rests, walks and rests again, an empty cell, a channel that goes dead for a while, and an
+outlier. Here it goes through ZCA, with one matrix for all of it, and through a whitener whose gains adapt.
 """
 
 from pathlib import Path
@@ -26,8 +26,8 @@ print(
 )
 
 # %%
-# Three whiteners
-# ---------------
+# ZCA, and gains that adapt
+# -------------------------
 #
 # ZCA from scratch: the inverse root of the covariance of all usable samples. Then the same data through
 # ``AdaptiveWhitener``: fitted to the whole recording, with a context for each state. Its ``transform`` is frozen, its
@@ -88,6 +88,9 @@ for k, name in enumerate(names):
     )
 top.set_yticks([-6 * k for k in range(len(names))], names)
 top.set(ylabel="channel, less its median", xlim=(0, time[-1]), ylim=(-35, 5))
+edge = 1.01 * time[-1]
+top.plot([edge, edge], [-30, -30 + 100 / 15.0], color="black", linewidth=1.5, clip_on=False)
+top.text(1.02 * time[-1], -30 + 50 / 15.0, "100 µV", rotation=90, va="center", fontsize=9)
 for start, end, name in zip([0, *changes], [*changes, len(state)], state.iloc[[0, *changes]]):
     top.text((start + end) / 2 / SAMPLE_RATE, 5.2, name, ha="center", va="bottom", fontsize=9)
 for ax in (top, middle):

@@ -75,6 +75,7 @@ distances = np.array(
 figure, (left, middle, right) = plt.subplots(
     1, 3, figsize=(8.8, 3.1), layout="constrained", width_ratios=[3, 3, 2.3]
 )
+figure.get_layout_engine().set(wspace=0.06)
 
 
 def band(ax, x, curves, colour, label=None):

@@ -87,9 +87,9 @@ for place, run in enumerate(runs):
     first.plot(
         thousands,
         asymmetry(run),
-        color="#0072B2",
-        linewidth=1.2,
-        alpha=0.5,
+        color="#56B4E9",
+        linewidth=2.4,
+        alpha=0.6,
         label=None if place else "measured",
     )
     first.plot(

@@ -26,7 +26,8 @@ STAYS = [1, 10, 30, 100, 300]
 # --------
 #
 # Eight sources, whose means depend on the class, reach eight channels through a mixture V. In each session the sources
-# are stronger or weaker by factors exp(drift × normal). ``stay`` is how long a class stays before another is drawn.
+# are stronger or weaker by factors exp(drift × normal), so the drift is the standard deviation of the logarithm of a
+# source's strength. ``stay`` is how long a class stays before another is drawn.
 
 
 class World:
@@ -99,7 +100,7 @@ def draw(ax, x, curves, name):
 
 for name in STYLES:
     draw(left, DRIFTS, np.array([[own[name, 1].mean() for own in outcomes[drift]] for drift in DRIFTS]).T, name)
-left.set(xlabel="drift between sessions", ylabel="share of correct answers")
+left.set(xlabel="drift between sessions\n(s.d. of log strength)", ylabel="share of correct answers")
 left.legend(frameon=False, loc="lower left")
 
 BIN = 50

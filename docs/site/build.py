@@ -36,6 +36,9 @@ PAGES = [
     "docs/site/**/*.md",
     "docs/site/**/*.rst",
     "crates/lab/experiments/*",
+    # What RELEASING.md links to.
+    "packaging/try",
+    ".github/workflows/release.yml",
 ]
 
 

@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 600,
     "image_srcset": ["2x"],
+    "thumbnail_size": (480, 250),
     "capture_repr": (),
 }
 
@@ -98,13 +99,34 @@ def draw_dashes(app, what, name, obj, options, lines):
 
 
 def break_names(app, pagename, templatename, context, doctree):
-    """Lets long names of code break behind `::`, `_` and `/`: tables and phones are narrow."""
+    """Lets long names of code break, as behind `::`, `_` and `/`: tables and phones are narrow. Short ones stay whole."""
     if "body" in context:
         context["body"] = re.sub(
-            r'(?<=<span class="pre">)[^<]{20,}(?=</span>)',
-            lambda name: re.sub(r"(::|_|/)(?=\w)", r"\1<wbr>", name[0]),
+            r'<span class="pre">([^<]{20,})</span>',
+            lambda name: f'<span class="pre long">{_breaking(name[1])}</span>',
             context["body"],
         )
+
+
+def _breaking(name):
+    name = re.sub(r"(?<=::|._|./)(?=\w)|(?<=\))(?=\.\w)", "<wbr>", name)
+    # The dashes of a flag stay with its first word.
+    return re.sub(r"^--?\w+", r'<span class="whole">\g<0></span>', name)
+
+
+def enlarge_pictures(app, pagename, templatename, context, doctree):
+    """Makes each picture a link to itself at full size: on a phone its letters are small."""
+    if "body" in context:
+        context["body"] = re.sub(r"<img [^>]*>", _enlarged, context["body"])
+
+
+def _enlarged(image):
+    # A picture of the gallery has a second file with twice as many pixels.
+    twice = re.search(r"(\S+\.png) 2\.00x", image[0])
+    address = twice or re.search(r'src="([^"]+\.png)"', image[0])
+    if not address or "_thumb." in address[1]:
+        return image[0]
+    return f'<a class="picture" href="{address[1]}">{image[0]}</a>'
 
 
 def signature(app, what, name, obj, options, args, result):
@@ -119,3 +141,4 @@ def setup(app):
     app.connect("autodoc-process-docstring", draw_dashes, priority=600)
     app.connect("autodoc-process-signature", signature)
     app.connect("html-page-context", break_names)
+    app.connect("html-page-context", enlarge_pictures)
