@@ -32,6 +32,7 @@ PAGES = [
     "docs/*.md",
     "docs/*.json",
     "docs/figures/*.png",
+    "docs/live/*.png",
     "docs/tutorial/*.png",
     "docs/site/**/*.md",
     "docs/site/**/*.rst",

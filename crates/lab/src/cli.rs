@@ -4,6 +4,7 @@ mod contexts;
 mod fit;
 mod inspect;
 mod interruption;
+mod live;
 mod man;
 mod progress;
 mod reproduce;
@@ -32,6 +33,7 @@ enum Verb {
     Reproduce(reproduce::Reproduce),
     Fit(Box<fit::Fit>),
     Whiten(Box<whiten::Whiten>),
+    Live(Box<live::Live>),
     Inspect(Box<inspect::Inspect>),
     Contexts(Box<contexts::Contexts>),
     /// Print a completion script for a shell
@@ -90,6 +92,7 @@ impl Verb {
             Self::Reproduce(verb) => verb.run(),
             Self::Fit(verb) => verb.run(),
             Self::Whiten(verb) => verb.run(),
+            Self::Live(verb) => verb.run(),
             Self::Inspect(verb) => verb.run(),
             Self::Contexts(verb) => verb.run(),
             Self::Completions { shell } => {

@@ -1,9 +1,11 @@
 //! Describes models and recordings, in words and as JSON.
 
 mod adaptation;
+mod meter;
 mod model;
 mod recording;
 
 pub use adaptation::{Adaptation, Point};
+pub(crate) use meter::Meter;
 pub use model::{ModelReport, describe_settings};
 pub use recording::{Lines, RecordingReport, Survey};

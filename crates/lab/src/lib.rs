@@ -3,7 +3,7 @@
 //! [`cli`] has a file for each verb, and [`usage`] is its error for wrong usage; [`data`] reads and writes,
 //! [`files`] makes sure that no file is lost,
 //! [`contexts`] makes covariances of images and recordings, [`recording`] knows their formats, [`fitting`] makes models
-//! of them, [`whitening`] whitens them and [`inspection`] looks into both ([`channels`], [`words`]); `catalogue` lists the figures, [`experiment`] turns
+//! of them, [`whitening`] whitens them, [`live`] shows them while it does, and [`inspection`] looks into both ([`channels`], [`words`]); `catalogue` lists the figures, [`experiment`] turns
 //! a spec into runs and runs into results; [`findings`] reads those back, [`figures`] draws them, and [`report`] sets
 //! them beside what others found ([`references`]). [`threads`] do the work side by side.
 
@@ -18,6 +18,7 @@ pub mod files;
 pub mod findings;
 pub mod fitting;
 pub mod inspection;
+pub mod live;
 pub mod outlook;
 pub mod recording;
 pub mod references;

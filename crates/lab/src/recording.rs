@@ -107,7 +107,8 @@ pub trait Reader {
     /// What was known before the first row.
     fn layout(&self) -> &Layout;
 
-    /// Replaces `rows` by the next ones, `most` of them unless the recording ends; none at the end.
+    /// Replaces `rows` by the next ones, `most` of them unless the recording ends; none at the end. A pipe gives what has
+    /// arrived, at least one row, so that nobody waits for rows that come later.
     ///
     /// # Errors
     /// When the recording cannot be read or is damaged; the error gives the row or byte and the column, and says what was

@@ -3,6 +3,7 @@
 mod checkpoint;
 mod destination;
 mod engine;
+mod onlooker;
 mod request;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +14,13 @@ use leukos::{Model, Real};
 
 pub use self::destination::Destination;
 pub use self::engine::Mode;
-pub use self::request::Request;
+pub use self::onlooker::{Onlooker, Order, Seen, Watched};
+pub use self::request::{Request, Start};
 
 use self::checkpoint::{Checkpoint, Original, Tracks};
 use self::destination::Begun;
 use self::engine::Engine;
-use crate::data::{matrix_bytes, require_fit};
+use crate::data::{matrix_bytes, require_fit, write_model};
 use crate::files::{Secured, write_atomically};
 use crate::outlook::Outlook;
 use crate::recording::{Misfits, Reader, Rows, SampleType, Writer, open};
@@ -54,6 +56,28 @@ const GLANCE_SHARE: u32 = 50;
 /// When the model or the recording cannot be used, the output cannot be written, or the request makes no
 /// sense ([`crate::usage::Usage`]).
 pub fn whiten(request: &Request, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Tally> {
+    carry_out(request, stop, outlook, None)
+}
+
+/// The same while somebody looks on.
+///
+/// # Errors
+/// As for [`whiten`].
+pub fn whiten_watched(
+    request: &Request,
+    stop: &AtomicBool,
+    outlook: &dyn Outlook,
+    onlooker: &mut dyn Onlooker,
+) -> Result<Tally> {
+    carry_out(request, stop, outlook, Some(onlooker))
+}
+
+fn carry_out(
+    request: &Request,
+    stop: &AtomicBool,
+    outlook: &dyn Outlook,
+    onlooker: Option<&mut dyn Onlooker>,
+) -> Result<Tally> {
     request.require_sense()?;
     let secured = request.paths().lock()?;
     let reader = open(&request.input, &request.options)?;
@@ -61,9 +85,9 @@ pub fn whiten(request: &Request, stop: &AtomicBool, outlook: &dyn Outlook) -> Re
     // in both directions, whatever the types of the two files.
     match reader.layout().sample_type {
         SampleType::Int16 | SampleType::Float32 if !request.reversible => {
-            Stream::<f32>::begin(request, reader, &secured, outlook)?.run(stop, outlook)
+            Stream::<f32>::begin(request, reader, &secured, outlook)?.run(stop, outlook, onlooker)
         }
-        _ => Stream::<f64>::begin(request, reader, &secured, outlook)?.run(stop, outlook),
+        _ => Stream::<f64>::begin(request, reader, &secured, outlook)?.run(stop, outlook, onlooker),
     }
 }
 
@@ -81,6 +105,10 @@ struct Stream<'a, T: Real> {
     /// The factor for numbers of the input: it undoes the scale of int16 and int32 responses.
     unit: f64,
     label: Option<String>,
+    /// The rows of this block at which a label began a new context, and the labels.
+    told: Vec<(u64, String)>,
+    /// Whether somebody may wait for each row at the other end of a pipe.
+    answers_at_once: bool,
     /// Whether the input must still be checked for whole numbers, because its format does not tell.
     suspects_whole: bool,
     /// What earlier calls met, and how many bad samples the model had met before.
@@ -101,9 +129,8 @@ impl<'a, T: Real> Stream<'a, T> {
     ) -> Result<Self> {
         let input_type = reader.layout().sample_type;
         request.require_undoable(input_type)?;
-        let model_file = || format!("model {}", request.model.display());
-        let bytes =
-            std::fs::read(&request.model).context("the file cannot be read").with_context(model_file)?;
+        let model_file = || request.start.to_string();
+        let bytes = request.start.bytes(reader.layout()).with_context(model_file)?;
         let mut saving = match Original::of(request, &bytes)? {
             Some(original) => Some((original, Tracks::new(request)?)),
             None => None,
@@ -115,7 +142,7 @@ impl<'a, T: Real> Stream<'a, T> {
         };
         request.remove_orphans(secured, saved.as_ref().map(|saved| saved.partial.as_str()));
         require_fit(&model, reader.layout())
-            .with_context(|| format!("{} and {}", request.model.display(), request.input))?;
+            .with_context(|| format!("{} and {}", request.start, request.input))?;
         let shape = request.shape(reader.as_ref(), model.channel_names.clone())?;
         let mut engine = Engine::new(model, request, &shape)?;
         let (begun, writer) = match &saved {
@@ -142,7 +169,9 @@ impl<'a, T: Real> Stream<'a, T> {
             saving,
             unit,
             suspects_whole: request.suspects_whole()?,
+            answers_at_once: request.output.is_stream(),
             label,
+            told: Vec::new(),
             misfits,
             bad,
             rows: Rows::default(),
@@ -151,10 +180,15 @@ impl<'a, T: Real> Stream<'a, T> {
         })
     }
 
-    fn run(mut self, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<Tally> {
+    fn run(
+        mut self,
+        stop: &AtomicBool,
+        outlook: &dyn Outlook,
+        onlooker: Option<&mut dyn Onlooker>,
+    ) -> Result<Tally> {
         let first = self.reader.place().row;
         outlook.begin(self.reader.layout().rows.map_or(0, |rows| rows - first));
-        let tally = self.write_or_save(stop, outlook);
+        let tally = self.write_or_save(stop, outlook, onlooker);
         outlook.end();
         Ok(Tally {
             interrupted: tally?,
@@ -166,8 +200,13 @@ impl<'a, T: Real> Stream<'a, T> {
     }
 
     /// Writes all that is left, or saves the state when it is interrupted; says whether it was.
-    fn write_or_save(&mut self, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<bool> {
-        let interrupted = self.blocks(stop, outlook)?;
+    fn write_or_save(
+        &mut self,
+        stop: &AtomicBool,
+        outlook: &dyn Outlook,
+        onlooker: Option<&mut dyn Onlooker>,
+    ) -> Result<bool> {
+        let interrupted = self.blocks(stop, outlook, onlooker)?;
         if interrupted {
             self.save(false)?;
         } else {
@@ -178,7 +217,15 @@ impl<'a, T: Real> Stream<'a, T> {
     }
 
     /// All blocks that are left; says whether it was interrupted before the end.
-    fn blocks(&mut self, stop: &AtomicBool, outlook: &dyn Outlook) -> Result<bool> {
+    fn blocks(
+        &mut self,
+        stop: &AtomicBool,
+        outlook: &dyn Outlook,
+        mut onlooker: Option<&mut dyn Onlooker>,
+    ) -> Result<bool> {
+        if let Some(onlooker) = &mut onlooker {
+            onlooker.begin(self.reader.layout(), &mut self.engine)?;
+        }
         let most = (BLOCK / self.reader.layout().channels).max(1) as u64;
         let (begun, first) = (Instant::now(), self.reader.place().row);
         let (mut next_glance, mut unseen) = (begun + GLANCE, 0);
@@ -188,14 +235,24 @@ impl<'a, T: Real> Stream<'a, T> {
             }
             let row = self.reader.place().row;
             let until = self.request.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - row % every);
-            self.reader.read(most.min(until) as usize, &mut self.rows)?;
+            let mut most = most.min(until) as usize;
+            if let Some(onlooker) = &mut onlooker {
+                most = onlooker.wait(row, most, stop);
+                if most == 0 {
+                    continue;
+                }
+            }
+            self.reader.read(most, &mut self.rows)?;
             if self.rows.values.is_empty() {
                 return Ok(false);
             }
             if std::mem::take(&mut self.suspects_whole) {
                 require_fractions(&self.rows.values)?;
             }
-            self.block(row)?;
+            match &mut onlooker {
+                Some(onlooker) => self.watched_block(row, *onlooker, outlook)?,
+                None => self.block(row)?,
+            }
             let done = self.reader.place().row;
             unseen += done - row;
             if self.request.checkpoint.as_ref().is_some_and(|(_, every)| done.is_multiple_of(*every)) {
@@ -212,6 +269,38 @@ impl<'a, T: Real> Stream<'a, T> {
         }
     }
 
+    /// Does what is ordered, and shows what comes of the rows that were read.
+    fn watched_block(&mut self, row: u64, onlooker: &mut dyn Onlooker, outlook: &dyn Outlook) -> Result<()> {
+        for order in onlooker.orders() {
+            let words = self.obey(&order);
+            outlook.say(&format!("row {row}: {words}"));
+            onlooker.obeyed(row, &words);
+        }
+        let stimuli = self.rows.values.clone();
+        self.block(row)?;
+        let seen = Seen { first: row, stimuli: &stimuli, responses: &self.rows.values, told: &self.told };
+        onlooker.see(&seen, &mut self.engine)
+    }
+
+    /// Carries out an order; says what was done.
+    fn obey(&mut self, order: &Order) -> String {
+        match order {
+            Order::NewContext => {
+                self.engine.begin_context();
+                "new context".into()
+            }
+            Order::Adapt(adapt) => {
+                self.engine.adapt(*adapt);
+                if *adapt { "adapting again" } else { "not adapting" }.into()
+            }
+            // The stream is worth more than a copy of its model.
+            Order::Save(path) => match write_model(path, self.engine.model()) {
+                Ok(()) => format!("model saved as {}", path.display()),
+                Err(error) => format!("model not saved: {error:#}"),
+            },
+        }
+    }
+
     /// Whitens the rows that were read and writes them.
     fn block(&mut self, first: u64) -> Result<()> {
         self.stimuli.clear();
@@ -219,8 +308,9 @@ impl<'a, T: Real> Stream<'a, T> {
         self.responses.resize(self.stimuli.len(), T::ZERO);
         let n = self.reader.layout().channels;
         let (mut from, rows) = (0, self.rows.values.len() / n);
+        self.told.clear();
         while from < rows {
-            let to = self.same_label(from, rows);
+            let to = self.same_label(from, rows, first);
             let span = from * n..to * n;
             self.engine
                 .map(&self.stimuli[span.clone()], &mut self.responses[span])
@@ -229,15 +319,21 @@ impl<'a, T: Real> Stream<'a, T> {
         }
         self.rows.values.clear();
         self.rows.values.extend(self.responses.iter().map(|r| r.to_f64()));
-        self.writer.write(&self.rows).with_context(|| self.request.output.to_string())
+        let output = || self.request.output.to_string();
+        self.writer.write(&self.rows).with_context(output)?;
+        if self.answers_at_once {
+            self.writer.flush().with_context(output)?;
+        }
+        Ok(())
     }
 
     /// Where the rows end that have the same label as this one; a new label is a new context.
-    fn same_label(&mut self, from: usize, rows: usize) -> usize {
+    fn same_label(&mut self, from: usize, rows: usize, first: u64) -> usize {
         let Some(label) = self.rows.labels.get(from) else { return rows };
         if self.label.as_ref() != Some(label) {
             if self.label.is_some() {
                 self.engine.begin_context();
+                self.told.push((first + from as u64, label.clone()));
             }
             self.label = Some(label.clone());
         }

@@ -13,7 +13,7 @@ use super::settings::{Reading, bad_samples};
 use super::{End, NOTHING_WRITTEN};
 use crate::outlook::Outlook;
 use crate::recording::{Format, Misfits, SampleType, Source};
-use crate::whitening::{Destination, Mode, Request, Tally, whiten};
+use crate::whitening::{Destination, Mode, Request, Start, Tally, whiten};
 
 /// Whiten a recording with a model, adapting as it goes
 ///
@@ -137,7 +137,7 @@ impl Whiten {
         let Saving { checkpoint, every, resume } = self.saving;
         Request {
             options: self.reading.options(),
-            model: self.model,
+            start: Start::File(self.model),
             input: self.input,
             output: if self.out == "-" { Destination::Stdout } else { Destination::File(self.out.into()) },
             out_format: self.output.out_format,
@@ -159,13 +159,13 @@ impl Whiten {
     }
 }
 
-fn is_closed_pipe(error: &Error) -> bool {
+pub(super) fn is_closed_pipe(error: &Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>().map(io::Error::kind));
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 /// What to say of a run that is ended early.
-fn interrupted(request: &Request) -> String {
+pub(super) fn interrupted(request: &Request) -> String {
     match &request.checkpoint {
         Some((path, _)) => format!("interrupted: --resume continues from {}", path.display()),
         None if request.output.is_stream() => "interrupted".into(),
@@ -174,7 +174,7 @@ fn interrupted(request: &Request) -> String {
 }
 
 /// Says how it went.
-fn report(tally: &Tally, request: &Request, outlook: &dyn Outlook) {
+pub(super) fn report(tally: &Tally, request: &Request, outlook: &dyn Outlook) {
     let Tally { rows, bad, misfits: Misfits { clipped, not_numbers }, interrupted, status, .. } = tally;
     if *interrupted {
         outlook.say(&format!("{} after {rows} rows", self::interrupted(request)));

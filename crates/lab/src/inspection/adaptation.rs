@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use leukos::size::require_moments;
-use leukos::{FrozenWhitener, GroupedWhitener, Matrix, Model, RunningError, RunningMoments, Whitener};
+use leukos::{FrozenWhitener, GroupedWhitener, Matrix, Model, RunningMoments, Whitener};
 
-use crate::contexts::Spectrum;
+use super::Meter;
 use crate::recording::{Reader, Rows};
 
 /// What a model did with a recording.
@@ -40,8 +40,6 @@ const MOST_POINTS: usize = 600;
 const USUAL_POINTS: u64 = 400;
 /// Rows between two points at least.
 const LEAST_STRIDE: u64 = 8;
-/// An error is estimated over so many samples for each channel.
-const SAMPLES_PER_CHANNEL: f64 = 20.0;
 
 impl Adaptation {
     /// Lets a model adapt to all of a recording. `watch` is given the number of bytes read; the result is `None` when it
@@ -62,12 +60,18 @@ impl Adaptation {
         let (mut rows, mut output) = (Rows::default(), Vec::new());
         let mut points = Points::new(reader.layout().rows);
         loop {
-            points.add(reader.place().row, &model.whitener, &adapting, &frozen.meter)?;
-            reader.read(points.stride as usize, &mut rows)?;
+            let row = reader.place().row;
+            if row >= points.next {
+                points.add(row, &model.whitener, &adapting, &frozen.meter)?;
+            }
+            reader.read((points.next - row) as usize, &mut rows)?;
             if !watch(reader.place().byte) {
                 return Ok(None);
             }
             if rows.values.is_empty() {
+                if points.kept.last().is_some_and(|last| last.row < row) {
+                    points.add(row, &model.whitener, &adapting, &frozen.meter)?;
+                }
                 break;
             }
             output.resize(rows.values.len(), 0.0);
@@ -110,12 +114,14 @@ impl Fixed {
 struct Points {
     kept: Vec<Point>,
     stride: u64,
+    /// The row before which the next one is due.
+    next: u64,
 }
 
 impl Points {
     fn new(rows: Option<u64>) -> Self {
         let stride = rows.map_or(LEAST_STRIDE, |rows| (rows / USUAL_POINTS).max(LEAST_STRIDE));
-        Self { kept: Vec::new(), stride }
+        Self { kept: Vec::new(), stride, next: 0 }
     }
 
     fn add(&mut self, row: u64, whitener: &GroupedWhitener, adapting: &Meter, frozen: &Meter) -> Result<()> {
@@ -129,62 +135,7 @@ impl Points {
             });
             self.stride *= 2;
         }
+        self.next = row + self.stride;
         Ok(())
-    }
-}
-
-/// Follows the whitening error of responses, group by group.
-struct Meter {
-    groups: Vec<(Vec<usize>, RunningError)>,
-    seen: u64,
-    /// The last row, in which channels that are left out are zero.
-    last: Vec<f64>,
-}
-
-impl Meter {
-    fn new(whitener: &GroupedWhitener) -> leukos::Result<Self> {
-        let group = |(channels, _): (&[usize], _)| {
-            let time_constant = SAMPLES_PER_CHANNEL * channels.len() as f64;
-            Ok((channels.to_vec(), RunningError::new(channels.len(), time_constant)?))
-        };
-        let groups = whitener.groups().map(group).collect::<leukos::Result<_>>()?;
-        Ok(Self { groups, seen: 0, last: vec![0.0; whitener.channels()] })
-    }
-
-    fn update(&mut self, responses: &[f64]) {
-        let mut own = Vec::new();
-        for row in responses.chunks_exact(self.last.len()) {
-            self.seen += 1;
-            self.last.copy_from_slice(row);
-            for (channels, error) in &mut self.groups {
-                own.clear();
-                own.extend(channels.iter().map(|&channel| row[channel]));
-                // A bad row says nothing about the error.
-                let _ = error.update(&own);
-            }
-        }
-    }
-
-    /// The largest error of any group, over the channels that take part.
-    fn error(&self) -> Result<Option<f64>> {
-        if (self.seen as f64) < SAMPLES_PER_CHANNEL * self.last.len() as f64 {
-            return Ok(None);
-        }
-        let mut largest = None;
-        for (channels, running) in &self.groups {
-            let covariance = running.covariance();
-            let live: Vec<usize> = (0..channels.len()).filter(|&i| self.last[channels[i]] != 0.0).collect();
-            let own = Matrix::from_fn(live.len(), live.len(), |i, j| covariance[(live[i], live[j])]);
-            if !live.is_empty() {
-                let Spectrum { least, most, .. } = Spectrum::of(&own)?;
-                let error = (most - 1.0).max(1.0 - least);
-                largest = Some(largest.map_or(error, |largest: f64| largest.max(error)));
-            }
-        }
-        Ok(largest)
-    }
-
-    fn noise_floor(&self) -> f64 {
-        self.groups.iter().map(|(_, running)| running.noise_floor()).fold(0.0, f64::max)
     }
 }

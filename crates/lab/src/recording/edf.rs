@@ -144,4 +144,8 @@ impl Slabs for Records {
             .saturating_mul(self.header.record_bytes as u64)
             .saturating_add(self.start)
     }
+
+    fn is_pipe(&self) -> bool {
+        self.bytes.is_pipe()
+    }
 }

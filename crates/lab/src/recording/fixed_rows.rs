@@ -50,13 +50,15 @@ pub(super) struct FixedRows {
     start: u64,
     row: u64,
     chunk: Vec<u8>,
+    /// How many bytes of a row that has not come in full are at the start of the chunk; only of a pipe.
+    held: usize,
 }
 
 impl FixedRows {
     /// Rows that begin where the bytes stand.
     pub fn new(bytes: Bytes, encoding: Encoding, layout: Layout) -> Result<Self> {
         let start = bytes.at();
-        let mut reader = Self { bytes, encoding, layout, start, row: 0, chunk: Vec::new() };
+        let mut reader = Self { bytes, encoding, layout, start, row: 0, chunk: Vec::new(), held: 0 };
         reader.require_whole_rows()?;
         Ok(reader)
     }
@@ -103,20 +105,29 @@ impl FixedRows {
         )
     }
 
-    /// Reads up to so many rows at once; says whether there may be more.
+    /// Reads up to so many rows at once; of a pipe those that have arrived, at least one. Says how many; none at the end.
     fn read_chunk(&mut self, most: usize, rows: &mut Rows) -> Result<usize> {
         let row_bytes = self.row_bytes();
         let wanted = most.min((CHUNK / row_bytes).max(1));
         self.chunk.resize(wanted * row_bytes, 0);
-        let got = self.bytes.fill(&mut self.chunk)?;
+        let enough = if self.bytes.is_pipe() { row_bytes } else { self.chunk.len() };
+        let mut got = self.held;
+        while got < enough {
+            match self.bytes.some(&mut self.chunk[got..])? {
+                0 => break,
+                more => got += more,
+            }
+        }
         let (whole, over) = (got / row_bytes, got % row_bytes);
-        if whole < wanted {
+        if got < enough {
             let there = self.row + whole as u64;
             ensure!(self.layout.rows.is_none(), self.cut_short(there, over as u64));
             ensure!(over == 0, self.left_over(there, over as u64));
             ensure!(there > 0, "empty: expected at least one row");
         }
-        self.encoding.decode(&self.chunk[..got], &mut rows.values);
+        self.encoding.decode(&self.chunk[..got - over], &mut rows.values);
+        self.chunk.copy_within(got - over..got, 0);
+        self.held = over;
         self.row += whole as u64;
         Ok(whole)
     }
@@ -137,6 +148,7 @@ impl Reader for FixedRows {
         while left > 0 {
             match self.read_chunk(left, rows)? {
                 0 => break,
+                _ if self.bytes.is_pipe() => break,
                 got => left -= got,
             }
         }

@@ -15,6 +15,9 @@ pub(super) trait Slabs {
 
     /// A byte that stands for the place before this row.
     fn byte(&self, row: u64) -> u64;
+
+    /// Whether the next slab may come at any time.
+    fn is_pipe(&self) -> bool;
 }
 
 /// Hands out the rows of slabs in blocks of any size.
@@ -60,6 +63,9 @@ impl<S: Slabs> Reader for SlabReader<S> {
             rows.values.extend(&rest[..taken * channels]);
             self.row += taken as u64;
             left -= taken;
+            if self.slabs.is_pipe() {
+                break;
+            }
         }
         Ok(())
     }

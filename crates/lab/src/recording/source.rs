@@ -102,6 +102,11 @@ impl Bytes {
         }
     }
 
+    /// Whether more bytes may come at any time.
+    pub(super) fn is_pipe(&self) -> bool {
+        matches!(self.stream, Stream::Pipe(_))
+    }
+
     /// Goes on at this byte.
     pub(super) fn go_to(&mut self, byte: u64) -> Result<()> {
         let Stream::File { stream, length } = &mut self.stream else {

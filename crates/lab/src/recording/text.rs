@@ -159,6 +159,9 @@ impl Reader for TextReader {
     fn read(&mut self, most: usize, rows: &mut Rows) -> Result<()> {
         rows.clear();
         for _ in 0..most {
+            if !rows.values.is_empty() && self.lines.must_wait() {
+                break;
+            }
             let (number, byte) = (self.line_number(), self.lines.at());
             if !self.read_row(rows).with_context(|| format!("line {number}, at byte {byte}"))? {
                 break;

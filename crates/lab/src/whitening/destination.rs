@@ -17,6 +17,8 @@ pub enum Destination {
     File(PathBuf),
     /// Standard output.
     Stdout,
+    /// Nowhere: the stream is only watched.
+    Nowhere,
 }
 
 impl fmt::Display for Destination {
@@ -24,6 +26,7 @@ impl fmt::Display for Destination {
         match self {
             Self::File(path) => write!(f, "output {}", path.display()),
             Self::Stdout => f.write_str("standard output"),
+            Self::Nowhere => f.write_str("no output"),
         }
     }
 }
@@ -45,6 +48,7 @@ impl Destination {
         match self {
             Self::File(path) => is_stream(path).unwrap_or(false),
             Self::Stdout => true,
+            Self::Nowhere => false,
         }
     }
 
@@ -61,6 +65,7 @@ impl Destination {
         match self {
             Self::File(path) => begin(path).with_context(|| self.to_string()),
             Self::Stdout => Ok((Begun(None), writer(Sink::Stdout, shape)?)),
+            Self::Nowhere => Ok((Begun(None), Box::new(Unwritten))),
         }
     }
 
@@ -140,6 +145,27 @@ impl Earlier<'_> {
         io::copy(&mut from, &mut to)?;
         to.flush()?;
         Ok(copy)
+    }
+}
+
+/// Rows that nobody wants in a file.
+struct Unwritten;
+
+impl Writer for Unwritten {
+    fn write(&mut self, _: &Rows) -> Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn misfits(&self) -> Misfits {
+        Misfits::default()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -85,6 +85,16 @@ impl<T: Real> Engine<T> {
         }
     }
 
+    /// Adapts from now on, or keeps everything as it is.
+    pub fn adapt(&mut self, adapt: bool) {
+        let act = if adapt { Whitener::resume } else { Whitener::pause };
+        self.whiteners_mut().for_each(act);
+    }
+
+    pub fn whiteners_mut(&mut self) -> impl Iterator<Item = &mut Whitener<T>> {
+        self.model.whitener.whiteners_mut()
+    }
+
     pub fn model(&self) -> &Model<T> {
         &self.model
     }

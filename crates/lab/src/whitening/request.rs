@@ -1,20 +1,21 @@
 //! Describes what to whiten, how, and where the output goes; refuses combinations that make no sense.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
-use leukos::BadSamples;
+use anyhow::{Context, Result, bail, ensure};
+use leukos::{BadSamples, Matrix, Model, Whitener, WhitenerSettings};
 
 use super::{Destination, MATRICES, Mode};
 use crate::files::{Paths, Secured, is_stream};
-use crate::recording::{Format, OutputShape, ReadOptions, Reader, SampleType, Source};
+use crate::recording::{Format, Layout, OutputShape, ReadOptions, Reader, SampleType, Source, open};
 use crate::usage::Usage;
 
 /// What to whiten, how, and where the output goes.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The model file.
-    pub model: PathBuf,
+    /// What it begins with.
+    pub start: Start,
     /// The recording.
     pub input: Source,
     /// What the user says about it.
@@ -41,6 +42,61 @@ pub struct Request {
     pub resume: bool,
     /// The folder that the whitening matrix and its inverse go into at the end.
     pub export_matrix: Option<PathBuf>,
+}
+
+/// What a stream is whitened with at first.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// A model file.
+    File(PathBuf),
+    /// A whitener that knows nothing yet: it takes mean and scale from the first rows, and has an interneuron for each
+    /// channel and each pair of channels, so that its gains alone can whiten everything.
+    Empty(Box<WhitenerSettings>),
+}
+
+/// Beyond so many channels there would be too many pairs.
+const MOST_CHANNELS_WITHOUT_MODEL: usize = 32;
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "model {}", path.display()),
+            Self::Empty(_) => f.write_str("a whitener without a model"),
+        }
+    }
+}
+
+impl Start {
+    /// The bytes of the model file.
+    pub(super) fn bytes(&self, layout: &Layout) -> Result<Vec<u8>> {
+        let settings = match self {
+            Self::File(path) => return std::fs::read(path).context("the file cannot be read"),
+            Self::Empty(settings) => WhitenerSettings {
+                sample_rate: settings.sample_rate.or(layout.sample_rate),
+                ..settings.as_ref().clone()
+            },
+        };
+        let n = layout.channels;
+        ensure!(
+            n <= MOST_CHANNELS_WITHOUT_MODEL,
+            Usage(format!(
+                "expected a MODEL for more than {MOST_CHANNELS_WITHOUT_MODEL} channels, got {n} channels and none; \
+                 `leukos fit` makes one"
+            ))
+        );
+        let mut model = Model::from(Whitener::<f64>::new(all_pairs(n), settings)?);
+        model.channel_names.clone_from(&layout.names);
+        Ok(model.to_bytes()?)
+    }
+}
+
+/// A column for each channel, and one for each pair.
+fn all_pairs(n: usize) -> Matrix {
+    let pairs: Vec<(usize, usize)> = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
+    Matrix::from_fn(n, pairs.len(), |row, column| {
+        let (i, j) = pairs[column];
+        if row == i || row == j { 1.0 } else { 0.0 }
+    })
 }
 
 /// The error for whole numbers when an adapting run is to be undone.
@@ -76,14 +132,28 @@ impl Request {
         Ok(())
     }
 
+    /// Refuses what can be refused before the first row is read.
+    ///
+    /// # Errors
+    /// When the recording or the model cannot be used.
+    pub(crate) fn require_start(&self) -> Result<()> {
+        let reader = open(&self.input, &self.options)?;
+        self.start.bytes(reader.layout()).with_context(|| self.start.to_string())?;
+        Ok(())
+    }
+
     /// Everything that is read and written.
     pub(super) fn paths(&self) -> Paths {
         let mut paths = Paths::default();
-        paths.read("the model", &self.model).read_source("the input", &self.input);
+        if let Start::File(model) = &self.start {
+            paths.read("the model", model);
+        }
+        paths.read_source("the input", &self.input);
         match &self.output {
-            Destination::File(path) => paths.write("--out", path),
-            Destination::Stdout => paths.write_stdout(),
-        };
+            Destination::File(path) => _ = paths.write("--out", path),
+            Destination::Stdout => _ = paths.write_stdout(),
+            Destination::Nowhere => {}
+        }
         if let Some((path, _)) = &self.checkpoint {
             paths.write("--checkpoint", path);
         }
@@ -145,7 +215,7 @@ impl Request {
             (None, Destination::File(path)) => {
                 Format::of_name(path).map_err(|error| as_out_format(&error))?
             }
-            (None, Destination::Stdout) => self.options.format_of(&self.input)?,
+            (None, Destination::Stdout | Destination::Nowhere) => self.options.format_of(&self.input)?,
         })
     }
 

@@ -37,6 +37,15 @@ struct Edf {
     data: Vec<Vec<i32>>,
 }
 
+/// A file of three channels and six records: its bytes, those of its header, those of a record, the samples in a record.
+pub fn three_channels() -> (Vec<u8>, [usize; 3]) {
+    let signals = ["a", "b", "c"].map(|label| Signal::new(label, 4)).to_vec();
+    let record = |first: i32| (0..12).map(|i| 97 * (first + i) % 811 - 300).collect();
+    let data: Vec<_> = (0..6).map(|i| record(12 * i)).collect();
+    let edf = Edf { records: "6", reserved: "", signals, data, ..Edf::good() };
+    (edf.bytes(), [256 * 4, 2 * 12, 4])
+}
+
 fn field(text: &str, width: usize) -> Vec<u8> {
     format!("{text:<width$}").into_bytes()
 }

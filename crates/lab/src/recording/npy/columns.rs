@@ -92,4 +92,8 @@ impl Slabs for Columns {
     fn byte(&self, row: u64) -> u64 {
         row.saturating_mul(self.channels * self.size()).saturating_add(self.start)
     }
+
+    fn is_pipe(&self) -> bool {
+        false
+    }
 }

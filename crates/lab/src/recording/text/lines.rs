@@ -51,6 +51,14 @@ impl Lines {
         }
     }
 
+    /// Whether nobody can tell yet if a row follows: the next line has not come in full, or it is blank, which means the
+    /// end only if nothing comes after it.
+    pub fn must_wait(&self) -> bool {
+        let there = &self.buffer[self.begin..];
+        let line = there.iter().position(|&byte| byte == b'\n').map(|end| &there[..end]);
+        self.bytes.is_pipe() && line.is_none_or(|line| line.iter().all(|byte| b" \r".contains(byte)))
+    }
+
     /// The bytes of a line that was found, without its end.
     pub fn line(&self, line: Line) -> &[u8] {
         let text = &self.buffer[self.begin..self.begin + line.text];
