@@ -1,6 +1,6 @@
 //! Draws what plots show: curves with bands, points, shaded spans, densities, histograms and legends.
 
-use super::axes::{Plot, SMALL};
+use super::axes::{Axis, Plot, SMALL};
 use super::canvas::{Canvas, Frame, Paint, Point, Text};
 use super::density::{Bin, smoothed};
 use super::lettering::width;
@@ -165,6 +165,26 @@ impl Entry {
         }
         canvas.text((x + 24.0, y + 3.6), &Text::new(self.label.clone(), SMALL));
     }
+}
+
+/// The smoothed distributions of several sets of values, each with its name, over a logarithmic axis with this label; the
+/// highest peaks are at 1, and `top` leaves room for the legend.
+pub fn densities(
+    canvas: &mut Canvas,
+    panel: Frame,
+    sets: &[(&str, Role, Vec<f64>)],
+    (label, top): (&str, f64),
+) {
+    let all = sets.iter().flat_map(|(_, _, values)| values.iter().copied());
+    let across = Axis::log_around(all, label).widened();
+    let plot = Plot::within(panel, across, Axis::linear([0.0, top], "density").bare());
+    plot.draw(canvas);
+    let mut entries = Vec::new();
+    for (name, role, values) in sets {
+        canvas.part("series", name, |canvas| plot.distribution(canvas, values, 1.0, *role));
+        entries.push(Entry::line(Paint::line(canvas.style, *role), name));
+    }
+    plot.legend(canvas, Corner::TopRight, &entries);
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::filters::{colour_bar, filters, image, largest, patch};
 use super::frequency::by_frequency;
 use super::interneurons::{Sweep, error_against_interneurons};
 use super::known;
-use super::marks::{Corner, Entry};
+use super::marks::{Entry, densities};
 use super::pair::{legend_above, nothing};
 use super::style::{Role, Style};
 use crate::experiment::{Figure, Statistic};
@@ -127,19 +127,7 @@ fn errors(canvas: &mut Canvas, panel: Frame, series: &Series) {
         ("*W*_T, *g* fixed, test", Role::Unit, known(&series.test_fixed_gains)),
         ("*W*_0, *g* adapts, test", Role::Random, known(&series.test_initial_synapses)),
     ];
-    let all = sets.iter().flat_map(|(_, _, values)| values.iter().copied());
-    let plot = Plot::within(
-        panel,
-        Axis::log_around(all, "whitening error").widened(),
-        Axis::linear([0.0, 1.9], "density").bare(),
-    );
-    plot.draw(canvas);
-    let mut entries = Vec::new();
-    for (name, role, values) in sets {
-        canvas.part("series", name, |canvas| plot.distribution(canvas, &values, 1.0, role));
-        entries.push(Entry::line(Paint::line(canvas.style, role), name));
-    }
-    plot.legend(canvas, Corner::TopRight, &entries);
+    densities(canvas, panel, &sets, ("whitening error", 1.9));
 }
 
 /// F: how far learned synapses (blue), each context's eigenvectors (green) and starting synapses are from those of the

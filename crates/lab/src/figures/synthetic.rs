@@ -2,11 +2,10 @@
 
 use anyhow::Result;
 
-use super::axes::{Axis, Plot};
 use super::canvas::{Canvas, Frame, Paint, WIDTH};
 use super::ellipse::{Plane, principal_axes};
 use super::known;
-use super::marks::{Corner, Entry};
+use super::marks::densities;
 use super::pair::{PairSeries, Shown, directions, five_contexts, learning_curves, nothing};
 use super::style::{Role, Style};
 use crate::experiment::Figure;
@@ -73,17 +72,5 @@ fn distances(canvas: &mut Canvas, panel: Frame, series: &PairSeries, text: Optio
         ("*W*_T", Role::Learned, known(&series.distance_final)),
     ];
     sets.extend(text.map(|text| ("*W*_T, text", Role::Other, known(&text.distance_final))));
-    let all = sets.iter().flat_map(|(_, _, values)| values.iter().copied());
-    let plot = Plot::within(
-        panel,
-        Axis::log_around(all, "‖*Ŵ* − *V*‖_F").widened(),
-        Axis::linear([0.0, 1.5], "density").bare(),
-    );
-    plot.draw(canvas);
-    let mut entries = Vec::new();
-    for (name, role, values) in sets {
-        canvas.part("series", name, |canvas| plot.distribution(canvas, &values, 1.0, role));
-        entries.push(Entry::line(Paint::line(canvas.style, role), name));
-    }
-    plot.legend(canvas, Corner::TopRight, &entries);
+    densities(canvas, panel, &sets, ("‖*Ŵ* − *V*‖_F", 1.5));
 }

@@ -388,13 +388,11 @@ fn rename_latest(verdict: &Verdict, board: &mut Board) {
     let of_context = |change: &&mut Change| matches!(change.kind, "new" | "told");
     let Some(latest) = board.changes.iter_mut().rev().find(of_context) else { return };
     let told = (latest.kind == "told").then(|| latest.words.clone());
-    let words = match verdict {
-        Verdict::New(context) => format!("new: context {context}"),
-        Verdict::Recalled(context) => {
-            latest.kind = "recalled";
-            format!("recalled: context {context}")
-        }
+    let (kind, words) = match verdict {
+        Verdict::New(context) => ("new", format!("new: context {context}")),
+        Verdict::Recalled(context) => ("recalled", format!("recalled: context {context}")),
     };
+    latest.kind = kind;
     latest.words = told.map_or_else(|| words.clone(), |told| format!("{words} ({told})"));
 }
 
