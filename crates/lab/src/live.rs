@@ -60,7 +60,10 @@ pub fn show_stream(
     };
     if request.input.is_plain_file() {
         // Before somebody opens a page that shows nothing.
-        request.require_start()?;
+        let layout = request.require_start()?;
+        if show.speed.is_some() && layout.sample_rate.is_none() {
+            outlook.say("no sample rate is known, so the recording passes as fast as it can be whitened; see --sample-rate");
+        }
     }
     let desk = Desk::new(Board::new(random_hex::<4>()?, title, model, show.control));
     let answers = Stream { desk: desk.clone(), control: show.control, save: show.save.clone() };

@@ -40,11 +40,14 @@ use crate::whitening::{Destination, Mode, Request, Start};
 ///   amplifier | leukos live model.safetensors - --format raw --channels 8 --dtype float32 --out - | sorter
 ///   leukos live model.safetensors day.edf --control --save adapted.safetensors
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    override_usage = "leukos live [OPTIONS] [MODEL] INPUT\n       leukos live [OPTIONS] --toy"
+)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag.
 pub struct Live {
-    /// The model, if any, and the recording: a CSV, TSV, .npy, EDF, BDF or raw file, or `-` for standard input
-    #[arg(value_name = "[MODEL] INPUT", num_args = 1..=2, required_unless_present = "toy", conflicts_with = "toy")]
+    /// INPUT, or MODEL and INPUT: a model that `leukos fit` wrote, and the recording, which is a CSV, TSV, .npy, EDF, BDF or raw file, or `-` for standard input
+    #[arg(value_name = "FILE", num_args = 1..=2, required_unless_present = "toy", conflicts_with = "toy")]
     names: Vec<String>,
     /// Play with two neurons and two interneurons
     #[arg(long)]

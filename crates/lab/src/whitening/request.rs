@@ -132,14 +132,14 @@ impl Request {
         Ok(())
     }
 
-    /// Refuses what can be refused before the first row is read.
+    /// Refuses what can be refused before the first row is read; otherwise what is known of the recording by then.
     ///
     /// # Errors
     /// When the recording or the model cannot be used.
-    pub(crate) fn require_start(&self) -> Result<()> {
+    pub(crate) fn require_start(&self) -> Result<Layout> {
         let reader = open(&self.input, &self.options)?;
         self.start.bytes(reader.layout()).with_context(|| self.start.to_string())?;
-        Ok(())
+        Ok(reader.layout().clone())
     }
 
     /// Everything that is read and written.

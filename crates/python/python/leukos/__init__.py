@@ -7,8 +7,9 @@ M = leak I + W diag(g) W'. Its gains g adapt within a context, its synapses W le
 - `Circuit`, `run_online`, `run_offline` and `run_biological` are the algorithms of the paper (Duong, Simoncelli,
   Chklovskii and Lipshutz, NeurIPS 2023); equation numbers are its own.
 - `objective`, `gradient`, `whitening_error`, `align`, `optimal_gains` and `least_squares_gains` are its theory.
-- `leukos.datasets` makes contexts and stimuli, `leukos.plotting` draws (it needs matplotlib), and `leukos.distributed`
-  sums up, fits and sweeps on a cluster (it needs dask).
+- `leukos.datasets` makes contexts and stimuli, `leukos.plotting` draws (it needs matplotlib), `leukos.widget` shows a
+  whitener in a notebook while it adapts (it needs anywidget), and `leukos.distributed` sums up, fits and sweeps on a
+  cluster (it needs dask).
 """
 
 from importlib import import_module
@@ -36,6 +37,7 @@ from ._leukos import (
 if TYPE_CHECKING:
     from . import datasets, distributed, plotting
     from .estimator import AdaptiveWhitener
+    from .notebook import widget
 
 __all__ = [
     "AdaptiveWhitener",
@@ -58,6 +60,7 @@ __all__ = [
     "run_offline",
     "run_online",
     "whitening_error",
+    "widget",
 ]
 
 
@@ -65,6 +68,8 @@ def __getattr__(name: str) -> Any:
     # scikit-learn takes a second to import, so it is imported only when it is used.
     if name == "AdaptiveWhitener":
         return import_module(".estimator", __name__).AdaptiveWhitener
+    if name == "widget":
+        return import_module(".notebook", __name__).widget
     if name in ("datasets", "distributed", "plotting"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

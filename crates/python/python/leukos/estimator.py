@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import wraps
@@ -252,6 +253,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         names = None if names is None else [str(name) for name in names]
         self._whitener = Whitener.fit(sums, {**fitting, "channel_names": names})
         self._sums, self._label = sums, None
+        self._tell_widgets("fitted")
         return self
 
     def transform(self, X: ArrayLike) -> Any:
@@ -294,15 +296,19 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # The engine looks for bad samples itself, and says where they are.
         given, X = X, self._validated(X, reset=False, finite=False)
         whitener = copy(self._whitener)
-        label, responses = getattr(self, "_label", None), []
+        label, responses, told, position = getattr(self, "_label", None), [], [], 0
         for own, rows in _runs(X, contexts):
             if contexts is not None and label is not None and own != label:
                 whitener.begin_context()
+                told.append((position, own))
             label = own if contexts is not None else None
             responses.append(whitener.adapt(rows))
+            position += len(rows)
         self._whitener, self._label = whitener, label
         joined = responses[0] if len(responses) == 1 else np.concatenate(responses)
-        return _wrap_data_with_container("transform", joined, given, self)
+        wrapped = _wrap_data_with_container("transform", joined, given, self)
+        self._tell_widgets("saw", X, joined, told)
+        return wrapped
 
     @_alone
     def adapt_inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
@@ -328,6 +334,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         whitener = copy(self._whitener)
         whitener.begin_context()
         self._whitener = whitener
+        self._tell_widgets("told")
         return self
 
     def whitening_error(self, X: ArrayLike) -> float:
@@ -416,8 +423,9 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return adapted if self._sums is None else adapted + self._sums.rows
 
     def __getstate__(self) -> Any:
-        # A thread that is changing this estimator is not changing its copy.
-        return {name: value for name, value in super().__getstate__().items() if name != "_changing"}
+        # A thread that is changing this estimator is not changing its copy, and a widget does not show it.
+        left_out = ("_changing", "_widgets")
+        return {name: value for name, value in super().__getstate__().items() if name not in left_out}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_whitener")
@@ -437,6 +445,14 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _forget(self) -> None:
         for name in ("_whitener", "_sums", "_label"):
             self.__dict__.pop(name, None)
+
+    def _tell_widgets(self, what: Literal["fitted", "told", "saw"], *arguments: object) -> None:
+        """Lets the widgets of `leukos.widget` show what has happened; where one cannot, that is no error here."""
+        for widget in tuple(self.__dict__.get("_widgets", ())):
+            try:
+                getattr(widget, what)(self._whitener, *arguments)
+            except Exception as error:
+                warnings.warn(f"leukos.widget: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=4)
 
     def _validated(self, X: ArrayLike, *, reset: bool, channels: bool = True, finite: bool = True) -> NDArray[Any]:
         """X as an array of float32 or float64, in whatever order its numbers lie."""

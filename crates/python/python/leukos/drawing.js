@@ -1,0 +1,1 @@
+../../../lab/src/live/page/drawing.js
