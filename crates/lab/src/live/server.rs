@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 /// What the page can ask for.
@@ -49,6 +49,8 @@ pub(super) enum Posted {
 
 /// At most so many are connected at a time; another one is told so.
 const MOST_CONNECTIONS: usize = 16;
+/// And so many are told so at a time.
+const MOST_FAREWELLS: usize = 64;
 /// A head that is longer, or has more lines, is refused; so is a longer body.
 const LONGEST_HEAD: usize = 8192;
 const MOST_HEADERS: usize = 64;
@@ -129,7 +131,7 @@ impl Server {
 }
 
 async fn accept(listener: &TcpListener, site: &Site) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let [room, farewells] = [MOST_CONNECTIONS, MOST_FAREWELLS].map(|most| Arc::new(Semaphore::new(most)));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Out of file handles, perhaps: others will be closed.
@@ -144,20 +146,26 @@ async fn accept(listener: &TcpListener, site: &Site) {
                     drop(permit);
                 });
             }
-            Err(_) => refuse(stream),
+            // Whoever comes beyond even that is not answered.
+            Err(_) => farewells.clone().try_acquire_owned().map_or((), |permit| refuse(stream, permit)),
         }
     }
 }
 
-/// Says that there is no room, without waiting for anything.
-fn refuse(mut stream: TcpStream) {
+/// Says that there is no room. What was sent is read for a second, or the answer could be lost: a connection that is closed
+/// with unread bytes is reset.
+fn refuse(mut stream: TcpStream, permit: OwnedSemaphorePermit) {
     const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     tokio::spawn(async move {
-        let _ = timeout(Duration::from_secs(1), async {
+        let farewell = async {
             stream.write_all(FULL).await?;
-            stream.shutdown().await
-        })
-        .await;
+            stream.shutdown().await?;
+            let mut unread = [0; 1024];
+            while stream.read(&mut unread).await? > 0 {}
+            std::io::Result::Ok(())
+        };
+        let _ = timeout(Duration::from_secs(1), farewell).await;
+        drop(permit);
     });
 }
 
