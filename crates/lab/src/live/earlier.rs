@@ -61,14 +61,15 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    pub fn new(channels: usize, time_constant: f64) -> Self {
+    /// For so many channels, times the rows of which one is measured.
+    pub fn new(channels: u64, time_constant: f64) -> Self {
         Self {
             remembered: VecDeque::new(),
             context: 1,
             settled: None,
             undecided: None,
             // The present state must have had time to settle, and the errors to be estimated.
-            rows_to_judge: whole(3.0 * time_constant) + 40 * channels as u64,
+            rows_to_judge: whole(3.0 * time_constant) + 40 * channels,
             highest: 1,
         }
     }

@@ -52,8 +52,10 @@ impl Desk {
 
 /// At most so many channels are in the matrices.
 const MOST_SHOWN: usize = 64;
-/// Measuring takes time that grows with the square of the channels, so with many not every row is measured.
-const CHANNELS_OF_EVERY_ROW: usize = 16;
+/// Measuring a row takes time that grows with the square of the channels: so many squares are measured in a second, and of
+/// a stream whose rate is not known so many in a row. Of faster streams not every row is measured.
+const SQUARES_IN_A_SECOND: f64 = 1e7;
+const SQUARES_IN_A_ROW: f64 = 256.0;
 /// Moments are at least so far apart, and take at most one part in so many of the time.
 const LEAST_PAUSE: Duration = Duration::from_millis(5);
 const SHARE: u32 = 3;
@@ -81,7 +83,8 @@ impl Onlooker for Watcher {
     fn begin(&mut self, layout: &Layout, whitening: &mut dyn Watched) -> Result<()> {
         let model = whitening.snapshot()?;
         self.names = layout.names.clone().or(model.channel_names.clone());
-        let mut view = View::new(&model, whitening)?;
+        let rate = layout.sample_rate.map(|rate| rate * self.speed.unwrap_or(1.0));
+        let mut view = View::new(&model, whitening, rate)?;
         let n = layout.channels;
         let channels = view.channels(0, &whitening.statuses(), self.names.as_deref(), |_| f64::NAN);
         let mut board = self.desk.board();
@@ -94,7 +97,7 @@ impl Onlooker for Watcher {
         (board.before, board.after) = (unknown.clone(), unknown);
         board.traces.channels = evenly(n, MOST_TRACES);
         board.gains_total = whitening.gains().len();
-        self.pace = self.speed.zip(layout.sample_rate).map(|(speed, rate)| Pace::new(speed * rate, 0));
+        self.pace = rate.filter(|_| self.speed.is_some()).map(|rate| Pace::new(rate, 0));
         self.view = Some(view);
         Ok(())
     }
@@ -176,11 +179,14 @@ struct View {
 }
 
 impl View {
-    fn new(model: &leukos::Model, whitening: &mut dyn Watched) -> Result<Self> {
+    /// For a stream of so many rows a second, where that is known.
+    fn new(model: &leukos::Model, whitening: &mut dyn Watched, rate: Option<f64>) -> Result<Self> {
         let n = model.whitener.channels();
         let statuses = whitening.statuses();
         let longest = statuses.iter().map(|(_, status)| status.time_constants.gains).fold(1.0, f64::max);
-        let every = (n / CHANNELS_OF_EVERY_ROW).pow(2).max(1) as u64;
+        let squares = (n * n) as f64;
+        let share = rate.map_or(squares / SQUARES_IN_A_ROW, |rate| rate * squares / SQUARES_IN_A_SECOND);
+        let every = whole(share.ceil()).max(1);
         let matrix = || RunningError::new(n, (longest / every as f64).max(20.0 * n as f64));
         Ok(Self {
             time_constant: longest,
@@ -192,7 +198,7 @@ impl View {
             after: matrix()?,
             adapting: Meter::new(&model.whitener)?,
             unadapted: Fixed::of(model)?,
-            earlier: Earlier::new(n, longest),
+            earlier: Earlier::new(n as u64 * every, longest),
             bad: vec![0; n],
             excluded_since: vec![None; n],
             counts: whitening.samples(),
