@@ -6,6 +6,6 @@ mod model;
 mod recording;
 
 pub use adaptation::{Adaptation, Point};
-pub(crate) use meter::Meter;
+pub(crate) use meter::{FixedWhitener, Meter};
 pub use model::{ModelReport, describe_settings};
 pub use recording::{Lines, RecordingReport, Survey};

@@ -17,19 +17,19 @@ use anyhow::{Result, anyhow};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::frame::{Board, State, StateKind};
+use self::frame::{Board, Condition, ConditionKind};
 use self::server::{Answers, Posted, Server, Site};
 use self::toy::{Toy, Wish};
 use self::watcher::{Desk, Watcher};
 use crate::outlook::Outlook;
 use crate::recording::Source;
-use crate::whitening::{Order, Request, Start, Tally, whiten_watched};
+use crate::whitening::{Instruction, ModelSource, Request, Tally, whiten_watched};
 
 /// What is shown and who may do what.
 pub struct Show {
     /// The port on this machine; 0 for any that is free.
     pub port: u16,
-    /// Whether the page may give orders.
+    /// Whether the page may give instructions.
     pub control: bool,
     /// Where the page may save the model.
     pub save: Option<PathBuf>,
@@ -54,9 +54,9 @@ pub fn show_stream(
         Source::File(path) => file_name(path),
         Source::Stdin => "standard input".into(),
     };
-    let model = match &request.start {
-        Start::File(path) => Some(file_name(path)),
-        Start::Empty(_) => None,
+    let model = match &request.model {
+        ModelSource::File(path) => Some(file_name(path)),
+        ModelSource::Empty(_) => None,
     };
     if request.input.is_plain_file() {
         // Before somebody opens a page that shows nothing.
@@ -66,7 +66,7 @@ pub fn show_stream(
         }
     }
     let desk = Desk::new(Board::new(random_hex::<4>()?, title, model, show.control));
-    let answers = Stream { desk: desk.clone(), control: show.control, save: show.save.clone() };
+    let answers = StreamPage { desk: desk.clone(), control: show.control, save: show.save.clone() };
     let server = Server::bind(show.port, Arc::new(answers))?;
     let address = server.address()?;
     server.serve()?;
@@ -94,15 +94,15 @@ fn wait_for(stop: &AtomicBool) {
     }
 }
 
-fn last_state(tally: &Result<Tally>) -> State {
+fn last_state(tally: &Result<Tally>) -> Condition {
     let (kind, words) = match tally {
         Ok(tally) if tally.interrupted => {
-            (StateKind::Ended, format!("interrupted after {} rows", tally.rows))
+            (ConditionKind::Ended, format!("interrupted after {} rows", tally.rows))
         }
-        Ok(tally) => (StateKind::Ended, format!("the recording has ended after {} rows", tally.rows)),
-        Err(error) => (StateKind::Failed, format!("failed: {error:#}")),
+        Ok(tally) => (ConditionKind::Ended, format!("the recording has ended after {} rows", tally.rows)),
+        Err(error) => (ConditionKind::Failed, format!("failed: {error:#}")),
     };
-    State { kind, words }
+    Condition { kind, words }
 }
 
 fn file_name(path: &std::path::Path) -> String {
@@ -132,7 +132,7 @@ pub fn answer_bytes(bytes: &[u8], token: &str) -> Result<Vec<u8>> {
 }
 
 /// What the page of a stream can ask for.
-struct Stream {
+struct StreamPage {
     desk: Desk,
     control: bool,
     save: Option<PathBuf>,
@@ -140,7 +140,7 @@ struct Stream {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Control {
+struct Asked {
     action: Action,
 }
 
@@ -153,7 +153,7 @@ enum Action {
     Save,
 }
 
-impl Answers for Stream {
+impl Answers for StreamPage {
     fn frame(&self, since: u64) -> Value {
         self.desk.board().frame(since)
     }
@@ -165,13 +165,13 @@ impl Answers for Stream {
         if !self.control {
             return Posted::Forbidden;
         }
-        let order = match serde_json::from_slice(body) {
+        let instruction = match serde_json::from_slice(body) {
             Err(error) => return Posted::Refused(format!("expected an action, got {error}")),
-            Ok(Control { action: Action::NewContext }) => Order::NewContext,
-            Ok(Control { action: Action::AdaptOn }) => Order::Adapt(true),
-            Ok(Control { action: Action::AdaptOff }) => Order::Adapt(false),
-            Ok(Control { action: Action::Save }) => match &self.save {
-                Some(path) => Order::Save(path.clone()),
+            Ok(Asked { action: Action::NewContext }) => Instruction::NewContext,
+            Ok(Asked { action: Action::AdaptOn }) => Instruction::Adapt(true),
+            Ok(Asked { action: Action::AdaptOff }) => Instruction::Adapt(false),
+            Ok(Asked { action: Action::Save }) => match &self.save {
+                Some(path) => Instruction::Save(path.clone()),
                 None => {
                     return Posted::Refused(
                         "save: expected `leukos live` to have been given --save FILE".into(),
@@ -179,10 +179,10 @@ impl Answers for Stream {
                 }
             },
         };
-        if self.desk.order(order) {
+        if self.desk.instruct(instruction) {
             Posted::Done
         } else {
-            Posted::Refused("expected fewer orders before the next row comes".into())
+            Posted::Refused("expected fewer instructions before the next row comes".into())
         }
     }
 }

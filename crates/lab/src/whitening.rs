@@ -14,8 +14,8 @@ use leukos::{Model, Real};
 
 pub use self::destination::Destination;
 pub use self::engine::Mode;
-pub use self::onlooker::{Onlooker, Order, Seen, Watched};
-pub use self::request::{Request, Start};
+pub use self::onlooker::{Instruction, Onlooker, Seen, Watched};
+pub use self::request::{ModelSource, Request};
 
 use self::checkpoint::{Checkpoint, Original, Tracks};
 use self::destination::Begun;
@@ -129,8 +129,8 @@ impl<'a, T: Real> Stream<'a, T> {
     ) -> Result<Self> {
         let input_type = reader.layout().sample_type;
         request.require_undoable(input_type)?;
-        let model_file = || request.start.to_string();
-        let bytes = request.start.bytes(reader.layout()).with_context(model_file)?;
+        let model_file = || request.model.to_string();
+        let bytes = request.model.bytes(reader.layout()).with_context(model_file)?;
         let mut saving = match Original::of(request, &bytes)? {
             Some(original) => Some((original, Tracks::new(request)?)),
             None => None,
@@ -142,7 +142,7 @@ impl<'a, T: Real> Stream<'a, T> {
         };
         request.remove_orphans(secured, saved.as_ref().map(|saved| saved.partial.as_str()));
         require_fit(&model, reader.layout())
-            .with_context(|| format!("{} and {}", request.start, request.input))?;
+            .with_context(|| format!("{} and {}", request.model, request.input))?;
         let shape = request.shape(reader.as_ref(), model.channel_names.clone())?;
         let mut engine = Engine::new(model, request, &shape)?;
         let (begun, writer) = match &saved {
@@ -269,10 +269,10 @@ impl<'a, T: Real> Stream<'a, T> {
         }
     }
 
-    /// Does what is ordered, and shows what comes of the rows that were read.
+    /// Does what it is told, and shows what comes of the rows that were read.
     fn watched_block(&mut self, row: u64, onlooker: &mut dyn Onlooker, outlook: &dyn Outlook) -> Result<()> {
-        for order in onlooker.orders() {
-            let words = self.obey(&order);
+        for instruction in onlooker.instructions() {
+            let words = self.obey(&instruction);
             outlook.say(&format!("row {row}: {words}"));
             onlooker.obeyed(row, &words);
         }
@@ -282,19 +282,19 @@ impl<'a, T: Real> Stream<'a, T> {
         onlooker.see(&seen, &mut self.engine)
     }
 
-    /// Carries out an order; says what was done.
-    fn obey(&mut self, order: &Order) -> String {
-        match order {
-            Order::NewContext => {
+    /// Carries out an instruction; says what was done.
+    fn obey(&mut self, instruction: &Instruction) -> String {
+        match instruction {
+            Instruction::NewContext => {
                 self.engine.begin_context();
                 "new context".into()
             }
-            Order::Adapt(adapt) => {
+            Instruction::Adapt(adapt) => {
                 self.engine.adapt(*adapt);
                 if *adapt { "adapting again" } else { "not adapting" }.into()
             }
             // The stream is worth more than a copy of its model.
-            Order::Save(path) => match write_model(path, self.engine.model()) {
+            Instruction::Save(path) => match write_model(path, self.engine.model()) {
                 Ok(()) => format!("model saved as {}", path.display()),
                 Err(error) => format!("model not saved: {error:#}"),
             },

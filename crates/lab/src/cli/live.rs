@@ -17,7 +17,7 @@ use crate::files::Paths;
 use crate::live::{Show, show_stream, show_toy};
 use crate::outlook::Outlook;
 use crate::recording::Source;
-use crate::whitening::{Destination, Mode, Request, Start};
+use crate::whitening::{Destination, Mode, ModelSource, Request};
 
 /// Watch a stream being whitened, on a page in the browser
 ///
@@ -162,12 +162,12 @@ impl Live {
         if let (Some(save), Some(model)) = (&self.save, &model) {
             Paths::default().read("the model", model).write("--save", save).secure()?;
         }
-        let start = match model {
-            Some(path) => Start::File(path),
-            None => Start::Empty(Box::new(self.settings(options.sample_rate))),
+        let model = match model {
+            Some(path) => ModelSource::File(path),
+            None => ModelSource::Empty(Box::new(self.settings(options.sample_rate))),
         };
         Ok(Request {
-            start,
+            model,
             input,
             options,
             output: match self.out.as_deref() {

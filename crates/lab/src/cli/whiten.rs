@@ -13,7 +13,7 @@ use super::settings::{Reading, bad_samples};
 use super::{End, NOTHING_WRITTEN};
 use crate::outlook::Outlook;
 use crate::recording::{Format, Misfits, SampleType, Source};
-use crate::whitening::{Destination, Mode, Request, Start, Tally, whiten};
+use crate::whitening::{Destination, Mode, ModelSource, Request, Tally, whiten};
 
 /// Whiten a recording with a model, adapting as it goes
 ///
@@ -137,7 +137,7 @@ impl Whiten {
         let Saving { checkpoint, every, resume } = self.saving;
         Request {
             options: self.reading.options(),
-            start: Start::File(self.model),
+            model: ModelSource::File(self.model),
             input: self.input,
             output: if self.out == "-" { Destination::Stdout } else { Destination::File(self.out.into()) },
             out_format: self.output.out_format,

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use leukos::size::require_moments;
-use leukos::{FrozenWhitener, GroupedWhitener, Matrix, Model, RunningMoments, Whitener};
+use leukos::{GroupedWhitener, Matrix, Model, RunningMoments, Whitener};
 
-use super::Meter;
+use super::{FixedWhitener, Meter};
 use crate::recording::{Reader, Rows};
 
 /// What a model did with a recording.
@@ -56,13 +56,13 @@ impl Adaptation {
         require_moments(n, 2)?;
         let (mut stimuli, mut responses) = (RunningMoments::new(n), RunningMoments::new(n));
         let mut adapting = Meter::new(&model.whitener)?;
-        let mut frozen = Fixed { whitener: model.whitener.frozen()?, meter: Meter::new(&model.whitener)? };
+        let mut fixed = FixedWhitener::of(&model)?;
         let (mut rows, mut output) = (Rows::default(), Vec::new());
         let mut points = Points::new(reader.layout().rows);
         loop {
             let row = reader.place().row;
             if row >= points.next {
-                points.add(row, &model.whitener, &adapting, &frozen.meter)?;
+                points.add(row, &model.whitener, &adapting, &fixed)?;
             }
             reader.read((points.next - row) as usize, &mut rows)?;
             if !watch(reader.place().byte) {
@@ -70,7 +70,7 @@ impl Adaptation {
             }
             if rows.values.is_empty() {
                 if points.kept.last().is_some_and(|last| last.row < row) {
-                    points.add(row, &model.whitener, &adapting, &frozen.meter)?;
+                    points.add(row, &model.whitener, &adapting, &fixed)?;
                 }
                 break;
             }
@@ -80,7 +80,7 @@ impl Adaptation {
             adapting.update(&output);
             leave_out_bad(&mut rows.values, &output, n);
             stimuli.update(&rows.values)?;
-            frozen.update(&rows.values, &mut output)?;
+            fixed.see(&rows.values)?;
         }
         let [before, after] = [stimuli, responses].map(|moments| moments.finish()?.covariance());
         let noise_floor = adapting.noise_floor();
@@ -97,20 +97,6 @@ fn leave_out_bad(stimuli: &mut [f64], responses: &[f64], n: usize) {
     }
 }
 
-/// A whitener that does not adapt, to compare with.
-struct Fixed {
-    whitener: FrozenWhitener,
-    meter: Meter,
-}
-
-impl Fixed {
-    fn update(&mut self, stimuli: &[f64], output: &mut [f64]) -> Result<()> {
-        self.whitener.map(stimuli, output)?;
-        self.meter.update(output);
-        Ok(())
-    }
-}
-
 struct Points {
     kept: Vec<Point>,
     stride: u64,
@@ -124,9 +110,15 @@ impl Points {
         Self { kept: Vec::new(), stride, next: 0 }
     }
 
-    fn add(&mut self, row: u64, whitener: &GroupedWhitener, adapting: &Meter, frozen: &Meter) -> Result<()> {
+    fn add(
+        &mut self,
+        row: u64,
+        whitener: &GroupedWhitener,
+        adapting: &Meter,
+        fixed: &FixedWhitener,
+    ) -> Result<()> {
         let gains = whitener.whiteners().flat_map(Whitener::gains).copied().collect();
-        self.kept.push(Point { row, gains, error: adapting.error()?, frozen_error: frozen.error()? });
+        self.kept.push(Point { row, gains, error: adapting.error()?, frozen_error: fixed.error()? });
         if self.kept.len() > MOST_POINTS {
             let mut place = 0;
             self.kept.retain(|_| {

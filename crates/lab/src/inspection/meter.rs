@@ -1,7 +1,7 @@
 //! Follows the whitening error of a stream of responses.
 
 use anyhow::Result;
-use leukos::{GroupedWhitener, Matrix, RunningError};
+use leukos::{FrozenWhitener, GroupedWhitener, Matrix, Model, RunningError};
 
 use crate::contexts::Spectrum;
 
@@ -64,5 +64,36 @@ impl Meter {
     /// What white responses would show as an error.
     pub fn noise_floor(&self) -> f64 {
         self.groups.iter().map(|(_, running)| running.noise_floor()).fold(0.0, f64::max)
+    }
+}
+
+/// A whitener that does not adapt, to compare with, and how white it makes a stream.
+pub(crate) struct FixedWhitener {
+    whitener: FrozenWhitener,
+    meter: Meter,
+    output: Vec<f64>,
+}
+
+impl FixedWhitener {
+    /// The model as it is.
+    ///
+    /// # Errors
+    /// When it has no scale yet.
+    pub fn of(model: &Model) -> leukos::Result<Self> {
+        let (whitener, meter) = (model.whitener.frozen()?, Meter::new(&model.whitener)?);
+        Ok(Self { whitener, meter, output: Vec::new() })
+    }
+
+    /// Takes in rows of stimuli.
+    pub fn see(&mut self, stimuli: &[f64]) -> leukos::Result<()> {
+        self.output.resize(stimuli.len(), 0.0);
+        self.whitener.map(stimuli, &mut self.output)?;
+        self.meter.update(&self.output);
+        Ok(())
+    }
+
+    /// The error of its responses; none as long as there are too few.
+    pub fn error(&self) -> Result<Option<f64>> {
+        self.meter.error()
     }
 }

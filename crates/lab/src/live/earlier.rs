@@ -3,52 +3,26 @@
 use std::collections::VecDeque;
 
 use anyhow::Result;
-use leukos::{FrozenWhitener, Model};
+use leukos::Model;
 
 use super::whole;
-use crate::inspection::Meter;
+use crate::inspection::FixedWhitener;
 
 /// As many earlier contexts are remembered.
 const MOST: usize = 8;
 /// An earlier state is as good if it leaves no more than so many times the error of the present one, or of noise.
 const AS_GOOD: f64 = 1.3;
 
-/// A whitener that does not adapt, and how white it makes a stream.
-pub(super) struct Fixed {
-    whitener: FrozenWhitener,
-    meter: Meter,
-    output: Vec<f64>,
-}
-
-impl Fixed {
-    /// None as long as the model has no scale.
-    pub fn of(model: &Model) -> Result<Option<Self>> {
-        let Ok(whitener) = model.whitener.frozen() else { return Ok(None) };
-        Ok(Some(Self { whitener, meter: Meter::new(&model.whitener)?, output: Vec::new() }))
-    }
-
-    pub fn see(&mut self, stimuli: &[f64]) -> Result<()> {
-        self.output.resize(stimuli.len(), 0.0);
-        self.whitener.map(stimuli, &mut self.output)?;
-        self.meter.update(&self.output);
-        Ok(())
-    }
-
-    pub fn error(&self) -> Result<Option<f64>> {
-        self.meter.error()
-    }
-}
-
 /// A state that has whitened a context, and that context's number.
 struct Remembered {
     context: u64,
     model: Model,
     /// Tried on the present context after a change.
-    trial: Option<Fixed>,
+    trial: Option<FixedWhitener>,
 }
 
 /// The contexts so far.
-pub(super) struct Earlier {
+pub(super) struct EarlierContexts {
     remembered: VecDeque<Remembered>,
     /// The present context's number, from 1, and its state when it was last known to be settled.
     context: u64,
@@ -60,7 +34,7 @@ pub(super) struct Earlier {
     highest: u64,
 }
 
-impl Earlier {
+impl EarlierContexts {
     /// For so many channels, times the rows of which one is measured.
     pub fn new(channels: u64, time_constant: f64) -> Self {
         Self {
@@ -91,7 +65,7 @@ impl Earlier {
             }
         }
         for earlier in &mut self.remembered {
-            earlier.trial = Fixed::of(&earlier.model)?;
+            earlier.trial = Some(FixedWhitener::of(&earlier.model)?);
         }
         self.undecided = Some(self.rows_to_judge);
         Ok(())

@@ -11,7 +11,7 @@ const VERSION: u32 = 1;
 /// What a stream is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum StateKind {
+pub(super) enum ConditionKind {
     Waiting,
     Calibrating,
     Adapting,
@@ -21,8 +21,8 @@ pub(super) enum StateKind {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct State {
-    pub kind: StateKind,
+pub(super) struct Condition {
+    pub kind: ConditionKind,
     pub words: String,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Counts {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Channel {
+pub(super) struct ChannelRow {
     pub name: String,
     /// The standard deviation of its stimuli; not a number as long as there are none.
     pub scale: f64,
@@ -46,7 +46,7 @@ pub(super) struct Channel {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Change {
+pub(super) struct Mark {
     pub row: u64,
     pub kind: &'static str,
     pub words: String,
@@ -120,21 +120,21 @@ pub(super) struct Board {
     pub title: String,
     pub model: Option<String>,
     pub control: bool,
-    pub state: State,
+    pub state: Condition,
     pub rows: u64,
     pub total_rows: Option<u64>,
     pub sample_rate: Option<f64>,
     pub behind_ms: Option<f64>,
     pub counts: Counts,
     pub time_constant: Option<f64>,
-    pub channels: Vec<Channel>,
+    pub channels: Vec<ChannelRow>,
     /// The channels that matrices are of.
     pub shown: Vec<usize>,
     pub before: Vec<f32>,
     pub after: Vec<f32>,
     pub moments: Latest<Moment>,
     pub gains_total: usize,
-    pub changes: Latest<Change>,
+    pub changes: Latest<Mark>,
     pub traces: Traces,
 }
 
@@ -153,7 +153,7 @@ impl Board {
             title,
             model,
             control,
-            state: State { kind: StateKind::Waiting, words: "waiting for the first rows".into() },
+            state: Condition { kind: ConditionKind::Waiting, words: "waiting for the first rows".into() },
             rows: 0,
             total_rows: None,
             sample_rate: None,

@@ -1,4 +1,4 @@
-//! Watches a stream for the page: measures it, remembers its latest part, and passes orders on.
+//! Watches a stream for the page: measures it, remembers its latest part, and passes instructions on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,44 +7,46 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use leukos::{Exclusion, RunningError, SampleCounts, WhitenerStatus};
 
-use super::earlier::{Earlier, Fixed, Verdict};
-use super::frame::{Board, Change, Channel, Counts, MOST_GAINS, MOST_TRACES, Moment, State, StateKind};
+use super::earlier::{EarlierContexts, Verdict};
+use super::frame::{
+    Board, ChannelRow, Condition, ConditionKind, Counts, MOST_GAINS, MOST_TRACES, Mark, Moment,
+};
 use super::pace::Pace;
 use super::whole;
 use crate::channels::named;
-use crate::inspection::Meter;
+use crate::inspection::{FixedWhitener, Meter};
 use crate::recording::Layout;
-use crate::whitening::{Onlooker, Order, Seen, Watched};
+use crate::whitening::{Instruction, Onlooker, Seen, Watched};
 
 /// What the stream and the server share.
 #[derive(Clone)]
 pub(super) struct Desk {
     board: Arc<Mutex<Board>>,
-    orders: Arc<Mutex<Vec<Order>>>,
+    instructions: Arc<Mutex<Vec<Instruction>>>,
 }
 
-/// So many orders may wait for the next row.
-const MOST_ORDERS: usize = 16;
+/// So many instructions may wait for the next row.
+const MOST_INSTRUCTIONS: usize = 16;
 
 impl Desk {
     pub fn new(board: Board) -> Self {
-        Self { board: Arc::new(Mutex::new(board)), orders: Arc::default() }
+        Self { board: Arc::new(Mutex::new(board)), instructions: Arc::default() }
     }
 
     pub fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn orders(&self) -> MutexGuard<'_, Vec<Order>> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn instructions(&self) -> MutexGuard<'_, Vec<Instruction>> {
+        self.instructions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes an order on; says whether there was room for it.
-    pub fn order(&self, order: Order) -> bool {
-        let mut orders = self.orders();
-        let room = orders.len() < MOST_ORDERS;
+    /// Passes an instruction on; says whether there was room for it.
+    pub fn instruct(&self, instruction: Instruction) -> bool {
+        let mut waiting = self.instructions();
+        let room = waiting.len() < MOST_INSTRUCTIONS;
         if room {
-            orders.push(order);
+            waiting.push(instruction);
         }
         room
     }
@@ -70,7 +72,7 @@ pub(super) struct Watcher {
     speed: Option<f64>,
     pace: Option<Pace>,
     names: Option<Vec<String>>,
-    view: Option<View>,
+    view: Option<Measurements>,
 }
 
 impl Watcher {
@@ -84,7 +86,7 @@ impl Onlooker for Watcher {
         let model = whitening.snapshot()?;
         self.names = layout.names.clone().or(model.channel_names.clone());
         let rate = layout.sample_rate.map(|rate| rate * self.speed.unwrap_or(1.0));
-        let mut view = View::new(&model, whitening, rate)?;
+        let mut view = Measurements::new(&model, whitening, rate)?;
         let n = layout.channels;
         let channels = view.channels(0, &whitening.statuses(), self.names.as_deref(), |_| f64::NAN);
         let mut board = self.desk.board();
@@ -118,13 +120,13 @@ impl Onlooker for Watcher {
         }
     }
 
-    fn orders(&mut self) -> Vec<Order> {
-        std::mem::take(&mut *self.desk.orders())
+    fn instructions(&mut self) -> Vec<Instruction> {
+        std::mem::take(&mut *self.desk.instructions())
     }
 
     fn obeyed(&mut self, row: u64, words: &str) {
         let kind = if words == "new context" { "told" } else { "note" };
-        self.desk.board().changes.push(Change { row, kind, words: words.into() });
+        self.desk.board().changes.push(Mark { row, kind, words: words.into() });
     }
 
     fn see(&mut self, seen: &Seen<'_>, whitening: &mut dyn Watched) -> Result<()> {
@@ -153,7 +155,7 @@ fn evenly(n: usize, most: usize) -> Vec<usize> {
 }
 
 /// What is measured of a stream.
-struct View {
+struct Measurements {
     time_constant: f64,
     /// One row in so many is measured.
     every: u64,
@@ -165,8 +167,8 @@ struct View {
     before: RunningError,
     after: RunningError,
     adapting: Meter,
-    unadapted: Option<Fixed>,
-    earlier: Earlier,
+    unadapted: Option<FixedWhitener>,
+    earlier: EarlierContexts,
     bad: Vec<u64>,
     excluded_since: Vec<Option<u64>>,
     counts: Vec<SampleCounts>,
@@ -178,7 +180,7 @@ struct View {
     next_time: Instant,
 }
 
-impl View {
+impl Measurements {
     /// For a stream of so many rows a second, where that is known.
     fn new(model: &leukos::Model, whitening: &mut dyn Watched, rate: Option<f64>) -> Result<Self> {
         let n = model.whitener.channels();
@@ -197,8 +199,9 @@ impl View {
             before: matrix()?,
             after: matrix()?,
             adapting: Meter::new(&model.whitener)?,
-            unadapted: Fixed::of(model)?,
-            earlier: Earlier::new(n as u64 * every, longest),
+            // None as long as there is no scale.
+            unadapted: FixedWhitener::of(model).ok(),
+            earlier: EarlierContexts::new(n as u64 * every, longest),
             bad: vec![0; n],
             excluded_since: vec![None; n],
             counts: whitening.samples(),
@@ -238,7 +241,7 @@ impl View {
             let _ = self.after.update(response);
         }
         self.adapting.update(&self.responses);
-        self.unadapted.as_mut().map_or(Ok(()), |fixed| fixed.see(&self.stimuli))
+        Ok(self.unadapted.as_mut().map_or(Ok(()), |fixed| fixed.see(&self.stimuli))?)
     }
 
     /// Keeps the latest rows of a few channels.
@@ -279,7 +282,7 @@ impl View {
         }
         if rescaled {
             let words = "mean and scale estimated again".into();
-            desk.board().changes.push(Change { row, kind: "scale", words });
+            desk.board().changes.push(Mark { row, kind: "scale", words });
         }
         let (error, floor) = (self.adapting.error()?, self.adapting.noise_floor());
         let rows = row - seen.first;
@@ -296,7 +299,7 @@ impl View {
     fn begin_context(&mut self, row: u64, kind: &'static str, words: String, desk: &Desk) -> Result<()> {
         self.changed = row;
         self.earlier.change()?;
-        desk.board().changes.push(Change { row, kind, words });
+        desk.board().changes.push(Mark { row, kind, words });
         Ok(())
     }
 
@@ -308,11 +311,10 @@ impl View {
         names: Option<&[String]>,
     ) -> Result<()> {
         if self.unadapted.is_none() {
-            // It had no scale at first.
-            self.unadapted = Fixed::of(&whitening.snapshot()?)?;
+            self.unadapted = FixedWhitener::of(&whitening.snapshot()?).ok();
         }
         let (error, floor) = (self.adapting.error()?, self.adapting.noise_floor());
-        let unadapted = self.unadapted.as_ref().map_or(Ok(None), Fixed::error)?;
+        let unadapted = self.unadapted.as_ref().map_or(Ok(None), FixedWhitener::error)?;
         let gains = whitening.gains().into_iter().take(MOST_GAINS).collect();
         let statuses = whitening.statuses();
         let (before, after) = (self.before.covariance(), self.after.covariance());
@@ -349,7 +351,7 @@ impl View {
         statuses: &[(Vec<usize>, WhitenerStatus)],
         names: Option<&[String]>,
         scale: impl Fn(usize) -> f64,
-    ) -> Vec<Channel> {
+    ) -> Vec<ChannelRow> {
         let n = self.mean.len();
         let mut why: Vec<Option<Exclusion>> = vec![None; n];
         let mut twins: Vec<Option<usize>> = vec![None; n];
@@ -377,7 +379,7 @@ impl View {
                     (None, Some(twin)) => ("duplicate", format!("duplicate of {}", name(twin))),
                     (None, None) => ("live", "live".into()),
                 };
-                Channel {
+                ChannelRow {
                     name: name(i),
                     scale: scale(i),
                     state,
@@ -391,7 +393,7 @@ impl View {
 
 /// Gives the latest change its final name.
 fn rename_latest(verdict: &Verdict, board: &mut Board) {
-    let of_context = |change: &&mut Change| matches!(change.kind, "new" | "told");
+    let of_context = |change: &&mut Mark| matches!(change.kind, "new" | "told");
     let Some(latest) = board.changes.iter_mut().rev().find(of_context) else { return };
     let told = (latest.kind == "told").then(|| latest.words.clone());
     let (kind, words) = match verdict {
@@ -402,23 +404,28 @@ fn rename_latest(verdict: &Verdict, board: &mut Board) {
     latest.words = told.map_or_else(|| words.clone(), |told| format!("{words} ({told})"));
 }
 
-fn state(statuses: &[(Vec<usize>, WhitenerStatus)], error: Option<f64>, floor: f64, changes: usize) -> State {
+fn state(
+    statuses: &[(Vec<usize>, WhitenerStatus)],
+    error: Option<f64>,
+    floor: f64,
+    changes: usize,
+) -> Condition {
     let so_far = match changes {
         0 => String::new(),
         1 => "; 1 change of context so far".into(),
         many => format!("; {many} changes of context so far"),
     };
     let (kind, words) = if statuses.iter().any(|(_, status)| !status.calibrated) {
-        (StateKind::Calibrating, "calibrating: estimating mean and scale from the first rows".to_owned())
+        (ConditionKind::Calibrating, "calibrating: estimating mean and scale from the first rows".to_owned())
     } else if statuses.iter().any(|(_, status)| !status.adapting) {
-        (StateKind::Paused, format!("not adapting: the gains are kept as they are{so_far}"))
+        (ConditionKind::Paused, format!("not adapting: the gains are kept as they are{so_far}"))
     } else {
         let how = match error {
             None => "too few rows yet to tell how white".to_owned(),
             Some(error) if error <= 1.5 * floor => format!("white up to noise{so_far}"),
             Some(error) => format!("error {error:.2}, noise alone would show {floor:.2}{so_far}"),
         };
-        (StateKind::Adapting, format!("adapting: {how}"))
+        (ConditionKind::Adapting, format!("adapting: {how}"))
     };
-    State { kind, words }
+    Condition { kind, words }
 }

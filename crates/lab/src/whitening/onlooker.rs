@@ -1,4 +1,4 @@
-//! Lets somebody watch a stream while it is whitened, and give orders.
+//! Lets somebody watch a stream while it is whitened, and give instructions.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use leukos::{Model, Real, SampleCounts, WhitenerStatus};
 use super::engine::Engine;
 use crate::recording::Layout;
 
-/// Somebody who watches a stream. What is written does not depend on it, unless it gives orders.
+/// Somebody who watches a stream. What is written does not depend on it, unless it gives instructions.
 pub trait Onlooker {
     /// The stream begins; errors end it.
     ///
@@ -21,9 +21,9 @@ pub trait Onlooker {
     fn wait(&mut self, row: u64, most: usize, stop: &AtomicBool) -> usize;
 
     /// What to do before the next row.
-    fn orders(&mut self) -> Vec<Order>;
+    fn instructions(&mut self) -> Vec<Instruction>;
 
-    /// An order was carried out before this row.
+    /// An instruction was carried out before this row.
     fn obeyed(&mut self, row: u64, words: &str);
 
     /// Rows were whitened.
@@ -35,7 +35,7 @@ pub trait Onlooker {
 
 /// What an onlooker may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Instruction {
     /// A new context begins.
     NewContext,
     /// Adapt, or keep everything as it is.

@@ -14,8 +14,8 @@ use crate::usage::Usage;
 /// What to whiten, how, and where the output goes.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What it begins with.
-    pub start: Start,
+    /// The model that it begins with.
+    pub model: ModelSource,
     /// The recording.
     pub input: Source,
     /// What the user says about it.
@@ -46,7 +46,7 @@ pub struct Request {
 
 /// What a stream is whitened with at first.
 #[derive(Clone, Debug)]
-pub enum Start {
+pub enum ModelSource {
     /// A model file.
     File(PathBuf),
     /// A whitener that knows nothing yet: it takes mean and scale from the first rows, and has an interneuron for each
@@ -57,7 +57,7 @@ pub enum Start {
 /// Beyond so many channels there would be too many pairs.
 const MOST_CHANNELS_WITHOUT_MODEL: usize = 32;
 
-impl fmt::Display for Start {
+impl fmt::Display for ModelSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "model {}", path.display()),
@@ -66,7 +66,7 @@ impl fmt::Display for Start {
     }
 }
 
-impl Start {
+impl ModelSource {
     /// The bytes of the model file.
     pub(super) fn bytes(&self, layout: &Layout) -> Result<Vec<u8>> {
         let settings = match self {
@@ -138,14 +138,14 @@ impl Request {
     /// When the recording or the model cannot be used.
     pub(crate) fn require_start(&self) -> Result<Layout> {
         let reader = open(&self.input, &self.options)?;
-        self.start.bytes(reader.layout()).with_context(|| self.start.to_string())?;
+        self.model.bytes(reader.layout()).with_context(|| self.model.to_string())?;
         Ok(reader.layout().clone())
     }
 
     /// Everything that is read and written.
     pub(super) fn paths(&self) -> Paths {
         let mut paths = Paths::default();
-        if let Start::File(model) = &self.start {
+        if let ModelSource::File(model) = &self.model {
             paths.read("the model", model);
         }
         paths.read_source("the input", &self.input);
