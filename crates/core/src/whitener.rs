@@ -45,7 +45,7 @@ pub use training::{TrainingRule, TrainingSynapses, WhitenerTraining};
 use self::block::Block;
 use self::change::Change;
 use self::channels::Channels;
-use self::conditioning::{Calibration, Rows};
+use self::conditioning::{Calibration, GatheredRows};
 use self::guarded_circuit::GuardedCircuit;
 use self::plasticity::Plasticity;
 use self::recalibration::{Former, LATEST_ROWS};
@@ -82,9 +82,9 @@ pub struct Whitener<T: Real = f64> {
     circuit: GuardedCircuit<T>,
     calibration: Calibration,
     /// Rows gathered for the first calibration; none once that is done.
-    gathering: Option<Rows>,
+    gathering: Option<GatheredRows>,
     /// The latest rows, for the next one.
-    latest: Rows,
+    latest: GatheredRows,
     /// The calibration before the last recalibration.
     former: Option<Former>,
     /// The state at the beginning of the present window of `stillness`, and at that of the last complete one.
@@ -189,8 +189,8 @@ impl<T: Real> Whitener<T> {
             pace,
             circuit,
             calibration: Calibration { mean: vec![0.0; n], scale: 0.0 },
-            gathering: Some(Rows::new(n, settings.calibration)),
-            latest: Rows::new(n, LATEST_ROWS),
+            gathering: Some(GatheredRows::new(n, settings.calibration)),
+            latest: GatheredRows::new(n, LATEST_ROWS),
             former: None,
             window_start: Former::blank(n, k),
             settled: Former::blank(n, k),

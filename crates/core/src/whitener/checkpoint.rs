@@ -1,6 +1,6 @@
 //! Visits the whole state of a whitener, so that one that was saved and loaded continues exactly where it was.
 
-use super::conditioning::{Rows, scale_is_sound};
+use super::conditioning::{GatheredRows, scale_is_sound};
 use super::guarded_circuit::GuardedCircuit;
 use super::recalibration::Former;
 use super::{GainPrior, Whitener, WhitenerSettings};
@@ -51,7 +51,7 @@ impl<T: Real> Whitener<T> {
         let (n, k) = (calibration.mean.len(), circuit.gains().len());
         circuit.archive(archive)?;
         calibration.archive(archive, "")?;
-        let rows = || Rows::new(n, settings.calibration);
+        let rows = || GatheredRows::new(n, settings.calibration);
         archive.optional("gathering", gathering, rows, |archive, rows| rows.archive(archive, "gathering"))?;
         latest.archive(archive, "latest")?;
         archive.optional(
@@ -89,7 +89,7 @@ impl<T: Real> Whitener<T> {
         require("scale", self.gathering.is_some() || scale > 0.0, expected, scale)?;
         let anchored = scale_is_sound(self.anchor) && (self.gathering.is_some() || self.anchor > 0.0);
         require("anchor", anchored, "a scale", self.anchor)?;
-        let full = self.gathering.as_ref().is_some_and(Rows::is_full);
+        let full = self.gathering.as_ref().is_some_and(GatheredRows::is_full);
         require("gathering.rows", !full, "fewer rows than a calibration takes", "as many")
     }
 }

@@ -41,7 +41,7 @@ impl Calibration {
 
 /// Some rows of input, kept for estimates of mean and scale that a few outliers cannot spoil.
 #[derive(Clone)]
-pub(super) struct Rows {
+pub(super) struct GatheredRows {
     channels: usize,
     capacity: usize,
     values: Vec<f64>,
@@ -53,7 +53,7 @@ pub(super) struct Rows {
 /// The number of rows that memory is allocated for at first; it grows if more are needed.
 const ROOM: usize = 256;
 
-impl Rows {
+impl GatheredRows {
     pub fn new(channels: usize, capacity: usize) -> Self {
         let room = capacity.min(ROOM);
         let values = Vec::with_capacity(channels * room);
@@ -159,7 +159,7 @@ pub(super) fn scale_is_sound(scale: f64) -> bool {
 }
 
 #[cfg(feature = "model-file")]
-impl Rows {
+impl GatheredRows {
     /// Visits the rows and where the next one goes.
     pub fn archive<A: Archive>(&mut self, archive: &mut A, whose: &str) -> Result<()> {
         let Self { channels, capacity, values, next, scratch: _ } = self;
