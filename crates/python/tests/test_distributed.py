@@ -466,7 +466,7 @@ def test_an_experiment_of_the_command_line(client, tmp_path):
     if PROGRAM is None:
         pytest.skip("LEUKOS_PROGRAM does not name the program leukos")
     spec = tmp_path / "few.toml"
-    text = (Path(__file__).parents[3] / "experiments" / "geometry.toml").read_text()
+    text = (Path(__file__).parents[2] / "lab" / "experiments" / "geometry.toml").read_text()
     spec.write_text(text.replace("quick = 40", "quick = 3").replace("quick = 1024", "quick = 32"))
     table = sweep(reproduce("geometry", program=PROGRAM), {"spec": [str(spec)]}, seeds=[0, 7], client=client)
     assert table["error"].tolist() == [None, None]

@@ -76,7 +76,7 @@ def jobs(program, model):
         before = {} if input_format == "csv" else {made.output: OLD}
         return Job(name, made.files(model), tuple(command), (made.output,), before, again, kept)
 
-    spec = Path(__file__).resolve().parents[4] / "experiments" / "synthetic.toml"
+    spec = Path(__file__).resolve().parents[2] / "experiments" / "synthetic.toml"
     spec = re.sub(r"starts = \{ quick = \d+", "starts = { quick = 1", spec.read_text())
     spec = re.sub(r"presentations = \{ quick = \d+", "presentations = { quick = 12", spec)
     spec = re.sub(r"samples = \d+", "samples = 30", spec).encode()
