@@ -424,10 +424,11 @@ def test_ctrl_c_leaves_the_file_whole_and_the_rest_undone(client, tmp_path, work
     thread.join()
     time.sleep(0.7)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert 1 <= len(rows) < 20 and path.read_bytes().endswith(b"\n")
-    assert len(list(marks.iterdir())) < 20
+    # All hundred would take seconds more, even where a machine stands still for one.
+    assert 1 <= len(rows) < 60 and path.read_bytes().endswith(b"\n")
+    assert len(list(marks.iterdir())) < 60
     if workers:
-        assert client.submit(sum, [1, 2]).result(timeout=10) == 3
+        assert client.submit(sum, [1, 2]).result(timeout=60) == 3
 
 
 @pytest.mark.parametrize(
