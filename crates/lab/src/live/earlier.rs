@@ -6,7 +6,7 @@ use anyhow::Result;
 use leukos::Model;
 
 use super::whole;
-use crate::inspection::FixedWhitener;
+use crate::inspection::{FixedWhitener, Meter};
 
 /// As many earlier contexts are remembered.
 const MOST: usize = 8;
@@ -72,20 +72,18 @@ impl EarlierContexts {
     }
 
     /// Tries earlier states on rows of the present context. When it is time to judge: the number of the earlier context
-    /// that it is, or else its own new one; `error` and `floor` are those of the present state.
-    pub fn see(
-        &mut self,
-        stimuli: &[f64],
-        rows: u64,
-        error: Option<f64>,
-        floor: f64,
-    ) -> Result<Option<Verdict>> {
+    /// that it is, or else its own new one; `present` measures the present state.
+    pub fn see(&mut self, stimuli: &[f64], rows: u64, present: &Meter) -> Result<Option<Verdict>> {
         let Some(left) = self.undecided else { return Ok(None) };
         for trial in self.remembered.iter_mut().filter_map(|earlier| earlier.trial.as_mut()) {
             trial.see(stimuli)?;
         }
-        self.undecided = Some(left.saturating_sub(rows));
-        let (Some(0), Some(error)) = (self.undecided, error) else { return Ok(None) };
+        let left = left.saturating_sub(rows);
+        self.undecided = Some(left);
+        if left > 0 {
+            return Ok(None);
+        }
+        let Some(error) = present.error()? else { return Ok(None) };
         let mut best: Option<(f64, u64)> = None;
         for earlier in &mut self.remembered {
             let trial = earlier.trial.take();
@@ -95,7 +93,7 @@ impl EarlierContexts {
             }
         }
         self.undecided = None;
-        let recalled = best.filter(|(left, _)| *left <= AS_GOOD * error.max(floor));
+        let recalled = best.filter(|(left, _)| *left <= AS_GOOD * error.max(present.noise_floor()));
         Ok(Some(if let Some((_, context)) = recalled {
             self.context = context;
             Verdict::Recalled(context)

@@ -284,9 +284,7 @@ impl Measurements {
             let words = "mean and scale estimated again".into();
             desk.board().changes.push(Mark { row, kind: "scale", words });
         }
-        let (error, floor) = (self.adapting.error()?, self.adapting.noise_floor());
-        let rows = row - seen.first;
-        if let Some(verdict) = self.earlier.see(&self.stimuli, rows, error, floor)? {
+        if let Some(verdict) = self.earlier.see(&self.stimuli, row - seen.first, &self.adapting)? {
             rename_latest(&verdict, &mut desk.board());
         }
         if row >= self.next_settled.max(self.changed + whole(2.0 * self.time_constant)) {
