@@ -5,11 +5,15 @@ Of each block of the test half it is known what its samples are drawn from, dist
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Callable
 
 import numpy as np
+from scipy.linalg import expm
+from scipy.signal import lfilter
 
-CHANNELS = 16
+CHANNELS = 16  # unless a recording says otherwise
+MANY_CHANNELS = 64
 ROWS = 24_000
 BLOCK = 1_000  # the test half is looked at after each so many rows
 CONDITION = 100.0  # largest over smallest eigenvalue of an ordinary covariance, in squared microvolts
@@ -20,6 +24,11 @@ OUTLIER_SHARE, OUTLIER_SIZE = 1e-3, 1e4
 FREEDOM = 3
 LARGEST_GAIN = 3.0
 DEAD = 5
+TURN = np.pi  # of the fastest plane, from the first to the last row
+TURN_EVERY = 100  # rows
+PERSISTENCE = 0.95  # correlation of a row with the one before
+VISITS = (0, 1, 2, 3, 1, 0, 3, 2, 0, 2, 1, 3)  # which of four contexts the test half shows
+SHOWN, UNSEEN = 6, 12  # contexts of the training and of the test half
 
 
 @dataclass
@@ -28,7 +37,7 @@ class Truth:
 
     label: str
     mean: np.ndarray
-    root: np.ndarray  # (CHANNELS, rank)
+    root: np.ndarray  # (channels, rank)
 
 
 @dataclass
@@ -43,10 +52,10 @@ class Recording:
     seed: int = 0  # for methods that draw at random
 
 
-def covariance(rng: np.random.Generator) -> np.ndarray:
+def covariance(rng: np.random.Generator, channels: int = CHANNELS) -> np.ndarray:
     """Eigenvalues from 1 to CONDITION, axes at random."""
-    axes = np.linalg.qr(rng.standard_normal((CHANNELS, CHANNELS)))[0]
-    return axes * np.geomspace(1, CONDITION, CHANNELS) @ axes.T
+    axes = np.linalg.qr(rng.standard_normal((channels, channels)))[0]
+    return axes * np.geomspace(1, CONDITION, channels) @ axes.T
 
 
 def root_of(covariance: np.ndarray) -> np.ndarray:
@@ -58,14 +67,14 @@ def root_of(covariance: np.ndarray) -> np.ndarray:
 
 def scale_of(root: np.ndarray) -> float:
     """The standard deviation of a typical channel."""
-    return float(np.sqrt(np.sum(root**2) / CHANNELS))
+    return float(np.sqrt(np.sum(root**2) / len(root)))
 
 
 def steady(rng: np.random.Generator, covariance: np.ndarray, noise=None) -> Recording:
     """Samples of one covariance and mean zero, Gaussian unless noise says otherwise."""
     root = root_of(covariance)
     noise = noise or (lambda rows: rng.standard_normal((rows, root.shape[1])))
-    truth = Truth("", np.zeros(CHANNELS), root)
+    truth = Truth("", np.zeros(len(root)), root)
     return Recording(noise(ROWS) @ root.T, noise(ROWS) @ root.T, [truth] * (ROWS // BLOCK))
 
 
@@ -142,9 +151,9 @@ def heavy_tails(rng: np.random.Generator) -> Recording:
     return steady(rng, covariance(rng), noise)
 
 
-def two_contexts(rng: np.random.Generator) -> Recording:
+def two_contexts(rng: np.random.Generator, channels: int = CHANNELS) -> Recording:
     """Two covariances that have nothing to do with one another."""
-    return alternating(steady(rng, covariance(rng)), steady(rng, covariance(rng)))
+    return alternating(steady(rng, covariance(rng, channels)), steady(rng, covariance(rng, channels)))
 
 
 def related_contexts(rng: np.random.Generator) -> Recording:
@@ -198,6 +207,68 @@ def amplified(recording: Recording, share: np.ndarray) -> Recording:
     return recording
 
 
+def turning_axes(rng: np.random.Generator) -> Recording:
+    """The axes turn steadily, each plane at its own speed; the variances along them stay."""
+    root = root_of(covariance(rng))
+    speeds = rng.standard_normal((CHANNELS, CHANNELS))
+    speeds -= speeds.T
+    speeds *= TURN / (2 * ROWS) / np.linalg.norm(speeds, 2)
+
+    def at(row):
+        return expm(speeds * row) @ root
+
+    def half(first):
+        middles = np.arange(first, first + ROWS, TURN_EVERY) + TURN_EVERY / 2
+        return np.concatenate([rng.standard_normal((TURN_EVERY, CHANNELS)) @ at(row).T for row in middles])
+
+    ends = np.arange(ROWS + BLOCK, 2 * ROWS + 1, BLOCK)
+    return Recording(half(0), half(ROWS), [Truth("", np.zeros(CHANNELS), at(end)) for end in ends])
+
+
+def persistent(rng: np.random.Generator) -> Recording:
+    """Each row remembers the one before, so that there is less in as many rows; the covariance is as ever."""
+
+    def noise(rows):
+        fresh = rng.standard_normal((rows, CHANNELS))
+        fresh[1:] *= np.sqrt(1 - PERSISTENCE**2)  # the first row has its full variance: no time to settle
+        return lfilter([1], [1, -PERSISTENCE], fresh, axis=0)
+
+    return steady(rng, covariance(rng), noise)
+
+
+def two_persistent_contexts(rng: np.random.Generator) -> Recording:
+    return alternating(persistent(rng), persistent(rng))
+
+
+def two_heavy_contexts(rng: np.random.Generator) -> Recording:
+    return alternating(heavy_tails(rng), heavy_tails(rng))
+
+
+def revisited_contexts(rng: np.random.Generator) -> Recording:
+    """Four unrelated covariances, one after another in the training half, then each of them three times."""
+    known = [root_of(covariance(rng)) for _ in range(4)]
+    return visiting(rng, known, [known[which] for which in VISITS])
+
+
+def unseen_contexts(rng: np.random.Generator) -> Recording:
+    """Contexts with the same axes and exchanged variances; the test half shows none of those of the training half."""
+    values, axes = np.linalg.eigh(covariance(rng))
+    roots = [axes * np.sqrt(rng.permutation(values)) for _ in range(SHOWN + UNSEEN)]
+    return visiting(rng, roots[:SHOWN], roots[SHOWN:])
+
+
+def visiting(rng: np.random.Generator, train: list[np.ndarray], test: list[np.ndarray]) -> Recording:
+    """Each half shows its contexts, given by their roots, for equally many rows."""
+
+    def show(roots):
+        return [rng.standard_normal((ROWS // len(roots), root.shape[1])) @ root.T for root in roots]
+
+    contexts = show(train)
+    truths = [Truth("", np.zeros(len(root)), root) for root in test for _ in range(ROWS // len(test) // BLOCK)]
+    return Recording(np.concatenate(contexts), np.concatenate(show(test)), truths, contexts)
+
+
+# Each is drawn from a seed and its place in this list, so new ones go to the end.
 RECORDINGS: dict[str, Callable[[np.random.Generator], Recording]] = {
     "plain Gaussian": plain,
     "average reference": average_reference,
@@ -213,4 +284,11 @@ RECORDINGS: dict[str, Callable[[np.random.Generator], Recording]] = {
     "a channel dies": dead_channel,
     "gain of all channels drifts": common_gain,
     "gain of each channel drifts": channel_gains,
+    "turning axes": turning_axes,
+    "AR(1)": persistent,
+    "AR(1), two contexts": two_persistent_contexts,
+    "Student-t, two contexts": two_heavy_contexts,
+    "four contexts revisited": revisited_contexts,
+    "unseen contexts": unseen_contexts,
+    "64 channels, two contexts, unrelated": partial(two_contexts, channels=MANY_CHANNELS),
 }

@@ -2,6 +2,7 @@
 
     python -m venv venv && venv/bin/pip install -r requirements-peers.txt
     venv/bin/python peers.py --leukos target/release/leukos --out peers.json     # Markdown on stdout
+    venv/bin/python peers.py --method Forgetting --method Growing --first-seed 100  # numpy and scipy are enough
 
 Each method is fitted to the training half of a recording and then given the test half in blocks.
 After each block the method is stopped and asked what it would make of the samples to come: it is
@@ -11,9 +12,13 @@ The whitening error is the largest distance of an eigenvalue of it from one, or,
 that a covariance of lower rank leaves empty, from zero.
 So nothing is blurred by the test samples, and a method that adapts is not judged by an average over
 times in which its errors cancel.
+
+Of the memories of Forgetting the table has the one that is best for the case in hindsight, which nobody
+knows beforehand; the JSON has them all.
 """
 
 import argparse
+import importlib
 import itertools
 import json
 import os
@@ -23,22 +28,21 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 
 os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")})
 
 import numpy as np
-import spikeinterface.core
-import spikeinterface.preprocessing
-from pyriemann.estimation import Covariances
-from pyriemann.preprocessing import Whitening
-from sklearn.decomposition import PCA
 
 from awkward_recordings import BLOCK, RECORDINGS, ROWS, Recording, Truth, scale_of
+from memories import Forgetting, Growing, Memory, whitening_matrix
 
 SAMPLE_RATE = 2000.0  # SpikeInterface looks at 20 stretches of half a second: 20 000 rows
 EPOCH = 500  # rows of each covariance matrix that pyRiemann is given
 MEMORY = 1000.0  # samples, the time constant of Leukos unless told otherwise
 UPDATE_RATE = 1 - np.exp(-EPOCH / MEMORY)  # the same memory for pyRiemann
+FORGETTING = "Forgetting"
+MEMORIES = [50 * 2**doubling for doubling in range(8)]  # rows, of Forgetting
 TOLD = "Leukos, told"  # the one method that makes use of contexts
 KEPT = 1 - 1e-6  # share of the variance, where there may be empty directions
 
@@ -65,10 +69,10 @@ class Method:
 
 class ScikitLearn(Method):
     def __init__(self, **options):
-        self.options = options
+        self.pca = importlib.import_module("sklearn.decomposition").PCA(whiten=True, **options)
 
     def fit(self, recording):
-        self.pca = PCA(whiten=True, **self.options).fit(recording.train)
+        self.pca.fit(recording.train)
 
     def answer(self, rows):
         return self.pca.transform(rows)
@@ -77,25 +81,26 @@ class ScikitLearn(Method):
 class SpikeInterface(Method):
     def __init__(self, **options):
         self.options = options
+        self.recording = importlib.import_module("spikeinterface.core").NumpyRecording
+        self.whiten = importlib.import_module("spikeinterface.preprocessing").whiten
 
     def fit(self, recording):
-        fitted = spikeinterface.preprocessing.whiten(traces(recording.train), seed=recording.seed, **self.options)
+        fitted = self.whiten(self.traces(recording.train), seed=recording.seed, **self.options)
         self.matrices = {name: fitted.to_dict()["kwargs"][name] for name in ("W", "M")}
 
     def answer(self, rows):
-        return spikeinterface.preprocessing.whiten(traces(rows), **self.matrices, **self.options).get_traces()
+        return self.whiten(self.traces(rows), **self.matrices, **self.options).get_traces()
 
-
-def traces(rows: np.ndarray):
-    return spikeinterface.core.NumpyRecording([rows], sampling_frequency=SAMPLE_RATE)
+    def traces(self, rows):
+        return self.recording([rows], sampling_frequency=SAMPLE_RATE)
 
 
 class PyRiemann(Method):
     """Whitens covariance matrices of epochs, which are centred: no mean is left over."""
 
-    def __init__(self, covariances=Covariances(), dim_red=None, update_rate=0.0):
-        self.covariances = covariances
-        self.whitening = Whitening(dim_red=dim_red)
+    def __init__(self, estimator="scm", dim_red=None, update_rate=0.0, **options):
+        self.covariances = importlib.import_module("pyriemann.estimation").Covariances(estimator, **options)
+        self.whitening = importlib.import_module("pyriemann.preprocessing").Whitening(dim_red=dim_red)
         self.update_rate = update_rate
 
     def fit(self, recording):
@@ -118,6 +123,26 @@ class PyRiemann(Method):
     def respond_to(self, mean, directions):
         filters = self.whitening.filters_.T
         return np.zeros(filters.shape[0]), filters @ directions
+
+
+class ByHand(Method):
+    """The symmetric inverse root of a covariance in numpy, which is brought up to date after each block."""
+
+    def __init__(self, memory: Memory):
+        self.memory = memory
+
+    def fit(self, recording):
+        self.memory.fit(recording.train)
+        self.matrix = whitening_matrix(self.memory.covariance)
+
+    def answer(self, rows):
+        return (rows - self.memory.mean) @ self.matrix
+
+    def advance(self, rows):
+        answers = self.answer(rows)
+        self.memory.learn(rows)
+        self.matrix = whitening_matrix(self.memory.covariance)
+        return answers
 
 
 class Leukos(Method):
@@ -159,20 +184,35 @@ class Leukos(Method):
             raise RuntimeError(done.stderr.strip())
 
 
-def methods(program: str, folder: pathlib.Path) -> dict[str, Method]:
+def makers(program: str, folder: pathlib.Path) -> dict[str, Callable[[], Method]]:
+    """How each method is made; what it needs is imported then and not before."""
     return {
-        "PCA": ScikitLearn(),
-        "PCA, reduced": ScikitLearn(n_components=KEPT, svd_solver="full"),
-        "whiten": SpikeInterface(),
-        "whiten, mean": SpikeInterface(apply_mean=True),
-        "Whitening": PyRiemann(),
-        "Whitening, reduced": PyRiemann(dim_red={"expl_var": KEPT}),
-        "Whitening, robust": PyRiemann(Covariances("stu", assume_centered=True)),
-        "Whitening, adapting": PyRiemann(update_rate=UPDATE_RATE),
-        "Leukos, frozen": Leukos(program, folder, "frozen"),
-        "Leukos": Leukos(program, folder, "alone"),
-        TOLD: Leukos(program, folder, "told"),
+        "PCA": lambda: ScikitLearn(),
+        "PCA, reduced": lambda: ScikitLearn(n_components=KEPT, svd_solver="full"),
+        "whiten": lambda: SpikeInterface(),
+        "whiten, mean": lambda: SpikeInterface(apply_mean=True),
+        "Whitening": lambda: PyRiemann(),
+        "Whitening, reduced": lambda: PyRiemann(dim_red={"expl_var": KEPT}),
+        "Whitening, robust": lambda: PyRiemann("stu", assume_centered=True),
+        "Whitening, adapting": lambda: PyRiemann(update_rate=UPDATE_RATE),
+        **{f"{FORGETTING} {memory}": lambda memory=memory: ByHand(Forgetting(memory)) for memory in MEMORIES},
+        "Growing": lambda: ByHand(Growing()),
+        "Leukos, frozen": lambda: Leukos(program, folder, "frozen"),
+        "Leukos": lambda: Leukos(program, folder, "alone"),
+        TOLD: lambda: Leukos(program, folder, "told"),
     }
+
+
+def column(name: str) -> str:
+    """Where the table has a method: the memories of Forgetting share a column."""
+    return FORGETTING if name.startswith(FORGETTING) else name
+
+
+COLUMNS = list(dict.fromkeys(column(name) for name in makers("", pathlib.Path())))
+
+
+def methods(program: str, folder: pathlib.Path, columns: list[str]) -> dict[str, Method]:
+    return {name: make() for name, make in makers(program, folder).items() if column(name) in columns}
 
 
 def whitening_error(method: Method, truth: Truth) -> float:
@@ -219,17 +259,17 @@ def unanswered(rows: np.ndarray, answers: np.ndarray) -> int:
     return int(np.sum(usable & ~np.isfinite(answers).all(1)))
 
 
-def run(program: str, seeds: int, only: list[str]) -> dict:
+def run(program: str, seeds: range, cases: list[str], columns: list[str]) -> dict:
     """Results by case and method, one for each seed; methods of a case get the same recordings."""
     results: dict = {}
     for case, make in RECORDINGS.items():
-        if only and case not in only:
+        if case not in cases:
             continue
-        for seed in range(seeds):
+        for seed in seeds:
             recording = make(np.random.default_rng([seed, list(RECORDINGS).index(case)]))
             recording.seed = seed
             with tempfile.TemporaryDirectory() as folder:
-                for name, method in methods(program, pathlib.Path(folder)).items():
+                for name, method in methods(program, pathlib.Path(folder), columns).items():
                     row = results.setdefault(case, {}).setdefault(name, [])
                     if recording.contexts or name != TOLD:
                         row.append(measure(method, recording))
@@ -271,11 +311,31 @@ def cell(found: list[dict]) -> str:
     return "; ".join(words)
 
 
+def best_memory(row: dict) -> int | None:
+    """The memory of Forgetting with the lowest error over the recordings of a case."""
+    errors = {memory: mean_error(row[f"{FORGETTING} {memory}"]) for memory in MEMORIES}
+    memory = min(errors, key=errors.__getitem__)
+    return memory if np.isfinite(errors[memory]) else None
+
+
+def mean_error(found: list[dict]) -> float:
+    """Over all blocks, of which each label has equally many; infinite where a recording has no error."""
+    errors = [error for one in found for error in one.get("errors", {"": np.inf}).values()]
+    return float(np.mean(np.nan_to_num(errors, nan=np.inf)))
+
+
+def words(row: dict, column: str) -> str:
+    if column != FORGETTING:
+        return cell(row[column])
+    memory = best_memory(row)
+    return "fails" if memory is None else f"{cell(row[f'{FORGETTING} {memory}'])}; memory {memory}"
+
+
 def table(results: dict) -> str:
-    names = list(next(iter(results.values())))
-    lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    columns = list(dict.fromkeys(map(column, next(iter(results.values())))))
+    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for case, row in results.items():
-        lines.append("| " + " | ".join([case, *(cell(row[name]) for name in names)]) + " |")
+        lines.append("| " + " | ".join([case, *(words(row, one) for one in columns)]) + " |")
     return "\n".join([*lines, "", *failures(results)])
 
 
@@ -294,14 +354,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--leukos", default="leukos", help="the program [default: leukos, on the PATH]")
     parser.add_argument("--seeds", type=int, default=5, help="recordings of each case [default: 5]")
-    parser.add_argument("--case", action="append", default=[], choices=list(RECORDINGS), help="some alone")
+    parser.add_argument("--first-seed", type=int, default=0, help="of those recordings [default: 0]")
+    parser.add_argument("--case", action="append", choices=list(RECORDINGS), help="some alone")
+    parser.add_argument("--method", action="append", choices=COLUMNS, help="some alone")
     parser.add_argument("--out", type=pathlib.Path, help="every number as JSON")
     options = parser.parse_args()
-    if not shutil.which(options.leukos):
+    columns = options.method or COLUMNS
+    if any("Leukos" in name for name in columns) and not shutil.which(options.leukos):
         parser.error(f"--leukos: no program `{options.leukos}` here or on the PATH")
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    results = run(options.leukos, options.seeds, options.case)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    results = run(options.leukos, seeds, options.case or list(RECORDINGS), columns)
     if options.out:
         options.out.write_text(json.dumps(results, indent=1) + "\n")
     print(table(results))
