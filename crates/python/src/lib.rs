@@ -18,7 +18,6 @@ mod online;
 mod theory;
 mod trace;
 mod whitener;
-mod whitening;
 mod words;
 
 use pyo3::prelude::*;
