@@ -71,9 +71,6 @@ fn whitener<T: Real>(name: &str, contexts: &Contexts) -> Result<()> {
     let stimuli = stimuli::<T>(contexts)?;
     let mut responses = vec![T::ZERO; stimuli.len()];
     whitener.whiten(&stimuli, &mut responses)?;
-    show(
-        name,
-        responses[responses.len() - 2..].iter().map(|r| r.to_f64()).chain(whitener.gains().iter().copied()),
-    );
+    show(name, responses[responses.len() - 2..].iter().map(|r| r.to_f64()).chain(whitener.gains()?));
     Ok(())
 }

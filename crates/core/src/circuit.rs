@@ -116,13 +116,6 @@ impl<T: Real> Circuit<T> {
         Ok(circuit)
     }
 
-    /// The same without a check, for numbers that are filled in later or are known to be valid.
-    #[cfg(feature = "model-file")]
-    pub(crate) fn unchecked(synapses: Synapses<T>, gains: Vec<T>, leak: T) -> Self {
-        let multipliers = vec![T::ZERO; synapses.interneurons()];
-        Self { synapses, gains, multipliers, leak }
-    }
-
     /// The same circuit with these Lagrange multipliers m of the unit-norm constraint.
     ///
     /// # Errors

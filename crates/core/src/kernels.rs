@@ -474,3 +474,13 @@ dispatched! {
         }
     }
 }
+
+dispatched! {
+    /// `out = a · out + b · x + c · y`, with the factors a, b and c.
+    widest pub(crate) fn blend<T, A>(out: &mut [T], factors: [T; 3], x: &[T], y: &[T]) {
+        let [a, b, c] = factors;
+        for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+            *out = A::mul_add(a, *out, A::mul_add(b, x, c * y));
+        }
+    }
+}

@@ -23,6 +23,7 @@ mod context_optimum;
 pub mod contexts;
 mod ensemble;
 mod error;
+mod estimator;
 mod extreme_eigenvalues;
 mod factor;
 mod gain_problem;
@@ -66,6 +67,7 @@ pub use circuit::{Circuit, Responder, Synapses};
 pub use context_moments::{ContextMoments, RunningMoments};
 pub use ensemble::Ensemble;
 pub use error::{Diverged, Error, Result, Test};
+pub use estimator::Mixture;
 pub use gains::{Membership, least_squares_gains, membership};
 pub use matrix::Matrix;
 pub use metrics::{asymmetry, definiteness, log_whitening_error, whitening_error};
@@ -83,8 +85,8 @@ pub use rules::{GainRule, MultiplierRule, Order, Rules, Sign, SynapseRule, UnitN
 pub use running_error::RunningError;
 pub use synapse_learning::{LearningProgress, LearningState, SynapseLearner};
 pub use whitener::{
-    BadSamples, Exclusion, FrozenWhitener, GainPrior, GroupedWhitener, GuardCounts, SampleCounts, Span,
-    TimeConstants, TrainingRule, TrainingSynapses, Whitener, WhitenerSettings, WhitenerStatus,
+    BadSamples, Exclusion, Follow, FrozenWhitener, GainPrior, GroupedWhitener, MemoryWeight, SampleCounts,
+    Span, TimeConstants, TrainingRule, TrainingSynapses, Whitener, WhitenerSettings, WhitenerStatus,
     WhitenerTraining,
 };
 pub use whitening_meter::WhiteningMeter;

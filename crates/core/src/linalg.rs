@@ -49,6 +49,30 @@ pub(crate) fn cholesky<T: Real>(
     Ok(())
 }
 
+/// The memory that [`cholesky`] of a matrix of so many rows works in; a clone has its own.
+pub(crate) struct Room {
+    stack: MemBuffer,
+    rows: usize,
+}
+
+impl Room {
+    pub fn new(rows: usize) -> Self {
+        let needed = llt::factor::cholesky_in_place_scratch::<f64>(rows, Par::Seq, Spec::default());
+        Self { stack: MemBuffer::new(needed), rows }
+    }
+
+    /// Factorises the lower triangle in place; see [`cholesky`].
+    pub fn cholesky(&mut self, matrix: &mut [f64], reciprocals: &mut [f64]) -> Result<(), Test> {
+        cholesky(matrix, reciprocals, &mut self.stack)
+    }
+}
+
+impl Clone for Room {
+    fn clone(&self) -> Self {
+        Self::new(self.rows)
+    }
+}
+
 /// Copies the lower triangle to the upper one.
 pub(crate) fn mirror_lower<T: Real>(matrix: &mut [T], n: usize) {
     for j in 0..n {
@@ -137,6 +161,49 @@ pub(crate) fn symmetric_eigen(matrix: &Matrix<f64>) -> Option<(Vec<f64>, Matrix<
     Some((values, vectors))
 }
 
+/// Eigenvalues and eigenvectors of symmetric matrices of one size, in memory that is used again; a clone has its own.
+pub(crate) struct EigenRoom {
+    stack: MemBuffer,
+    /// In ascending order.
+    pub values: Vec<f64>,
+    /// As columns.
+    pub vectors: Matrix<f64>,
+}
+
+impl EigenRoom {
+    pub fn new(n: usize) -> Self {
+        let needed =
+            evd::self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Spec::default());
+        Self { stack: MemBuffer::new(needed), values: vec![0.0; n], vectors: Matrix::zeros(n, n) }
+    }
+
+    /// Decomposes a symmetric matrix (its lower triangle is read). `None` when a number is not finite.
+    pub fn decompose(&mut self, matrix: &Matrix<f64>) -> Option<()> {
+        if !all_finite(matrix.as_slice()) {
+            return None;
+        }
+        let n = self.values.len();
+        evd::self_adjoint_evd(
+            matrix.view().as_faer(),
+            DiagMut::from_slice_mut(&mut self.values),
+            Some(square(self.vectors.as_mut_slice(), n)),
+            Par::Seq,
+            MemStack::new(&mut self.stack),
+            Spec::default(),
+        )
+        .ok()
+    }
+}
+
+impl Clone for EigenRoom {
+    fn clone(&self) -> Self {
+        let mut clone = Self::new(self.values.len());
+        clone.values.copy_from_slice(&self.values);
+        clone.vectors.as_mut_slice().copy_from_slice(self.vectors.as_slice());
+        clone
+    }
+}
+
 /// Eigenvalues in ascending order of a symmetric matrix (its lower triangle is read).
 pub(crate) fn symmetric_eigenvalues(matrix: &Matrix<f64>) -> Option<Vec<f64>> {
     symmetric_evd(matrix, None)
@@ -207,15 +274,8 @@ impl Cholesky {
         let n = matrix.rows();
         let mut lower = matrix;
         let mut reciprocals = vec![0.0; n];
-        let mut stack =
-            MemBuffer::new(llt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Spec::default()));
-        cholesky(lower.as_mut_slice(), &mut reciprocals, &mut stack)?;
+        Room::new(n).cholesky(lower.as_mut_slice(), &mut reciprocals)?;
         Ok(Self { lower, reciprocals })
-    }
-
-    /// The logarithm of the determinant.
-    pub fn log_determinant(&self) -> f64 {
-        -2.0 * self.reciprocals.iter().map(|reciprocal| reciprocal.ln()).sum::<f64>()
     }
 
     /// The smallest pivot over the largest: near zero when the matrix is all but singular.

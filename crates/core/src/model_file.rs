@@ -1,10 +1,13 @@
-//! Turns a whitener into bytes and back, so that it continues exactly where it was: the model file.
+//! Turns a whitener into bytes and back: a *model* is what was learned, with the settings, and opens in every later
+//! version; a *checkpoint* is the running state as well, so that a stream continues exactly where it was, and opens in
+//! its own version only.
 //!
 //! The file is in the safetensors format: arrays as tensors of doubles, which hold either precision exactly, and one
 //! entry of metadata, `leukos`, with a JSON text for all the rest, among it a checksum of every byte. Equal whiteners
 //! make equal bytes.
 
 mod header;
+mod migration;
 mod no_repeats;
 mod reader;
 mod seal;
@@ -13,6 +16,7 @@ mod writer;
 use std::collections::BTreeMap;
 
 pub use self::header::Precision;
+use self::header::{FIRST_WITH_KINDS, Header, Kind};
 use self::reader::Reader;
 use self::writer::Writer;
 use crate::archive::damaged;
@@ -57,25 +61,48 @@ impl<T: Real> From<GroupedWhitener<T>> for Model<T> {
 }
 
 impl<T: Real> Model<T> {
-    /// The bytes of the model file.
+    /// The bytes of the model: what was learned, and the settings. A whitener that began with its stream has learned
+    /// what is in force there.
     ///
     /// # Errors
     /// When there is not one name for each channel, or names and notes are so long that other programs would refuse
     /// the file (100 MB).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.write(Kind::Model)
+    }
+
+    /// The bytes of a checkpoint: the model with its running state, which continues to the last bit.
+    ///
+    /// # Errors
+    /// As for [`Self::to_bytes`].
+    pub fn to_checkpoint(&self) -> Result<Vec<u8>> {
+        self.write(Kind::Checkpoint)
+    }
+
+    fn write(&self, kind: Kind) -> Result<Vec<u8>> {
         self.require_names()?;
         for whitener in self.whitener.whiteners() {
-            require_whitener(whitener.channels(), whitener.gains().len())?;
+            require_whitener(whitener.channels(), whitener.interneurons())?;
         }
         let mut writer = Writer::default();
         for (index, whitener) in self.whitener.whiteners().enumerate() {
             writer.prefix = prefix(self.whitener.single().is_some(), index);
-            whitener.clone().archive(&mut writer)?;
+            let mut copy = whitener.clone();
+            match kind {
+                Kind::Model => {
+                    copy.settle_what_was_learned();
+                    copy.archive_learned(&mut writer)?;
+                }
+                Kind::Checkpoint => {
+                    copy.archive_learned(&mut writer)?;
+                    copy.archive_state(&mut writer)?;
+                }
+            }
         }
-        writer.finish(self)
+        writer.finish(self, kind)
     }
 
-    /// Reads a model file, also one that was written in the other precision.
+    /// Reads a model, also one of an earlier version, or a checkpoint, either also in the other precision.
     ///
     /// Any bytes, even malicious ones, give either a valid whitener or an error, and use memory in proportion to their number.
     ///
@@ -98,13 +125,13 @@ impl<T: Real> Model<T> {
             return Err(damaged(format!("settings: expected one for each of {groups} groups, got {found}")));
         }
         let mut whiteners = Vec::with_capacity(groups);
-        for (index, settings) in about.settings.into_iter().enumerate() {
+        for index in 0..groups {
             reader.prefix = prefix(about.groups.is_none(), index);
-            let mut whitener = Whitener::blank(reader.size()?, settings)?;
-            whitener.archive(&mut reader)?;
-            whiteners.push(whitener);
+            whiteners.push(read_whitener(&mut reader, &about, index)?);
         }
-        reader.require_all_read()?;
+        if about.version >= FIRST_WITH_KINDS {
+            reader.require_all_read()?;
+        }
         let whitener = match (about.groups, whiteners.pop()) {
             (None, Some(whitener)) => whitener.into(),
             (groups, last) => {
@@ -126,6 +153,25 @@ impl<T: Real> Model<T> {
                 format!("{channels} names (one for each channel)"),
                 format!("{names} names"),
             )),
+        }
+    }
+}
+
+fn read_whitener<T: Real>(reader: &mut Reader<'_>, about: &Header, index: usize) -> Result<Whitener<T>> {
+    let settings = about.settings[index].clone();
+    if about.version < FIRST_WITH_KINDS {
+        return migration::read(reader, settings);
+    }
+    let settings = serde_json::from_value(settings).map_err(|error| damaged(format!("settings: {error}")))?;
+    let size = reader.size()?;
+    require_whitener(size.0, size.1)?;
+    let mut whitener = Whitener::blank(size, settings)?;
+    whitener.archive_learned(reader)?;
+    match about.kind {
+        Kind::Model => whitener.refreshed(),
+        Kind::Checkpoint => {
+            whitener.archive_state(reader)?;
+            Ok(whitener)
         }
     }
 }

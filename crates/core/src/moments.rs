@@ -8,12 +8,14 @@ use crate::matrix::Matrix;
 use crate::metrics::require_symmetric;
 use crate::real::Real;
 use crate::size::require_memory;
+use crate::whitener::{leave_out_wild, usable};
 
 /// Count, mean and co-moments Σ (s − mean)(s − mean)ᵀ of samples.
 ///
 /// Parts of a stream can be summed up separately and merged (Chan, Golub and LeVeque 1983): any split gives the same to
 /// rounding, and the same bits as long as it is the same split. Samples with a number that is not finite are counted
-/// and left out.
+/// as bad and left out, and so are wild ones: those more than 30 times as far from the median of their block of 256 as
+/// is typical there.
 ///
 /// ```
 /// use leukos::Moments;
@@ -43,7 +45,7 @@ pub fn mark_unusable(rows: &mut [f64], channels: usize, saturation: Option<f64>)
     let mut bad_rows = 0;
     for row in rows.chunks_exact_mut(channels.max(1)) {
         let mut bad = false;
-        for value in row.iter_mut().filter(|value| !(value.abs() < limit)) {
+        for value in row.iter_mut().filter(|value| !usable(**value, limit)) {
             *value = f64::NAN;
             bad = true;
         }
@@ -165,6 +167,7 @@ impl Moments {
                     self.bad += 1;
                 }
             }
+            self.bad += leave_out_wild(&mut block, n);
             if !block.is_empty() {
                 self.merge(&Self::of_block(&mut block, n))?;
             }

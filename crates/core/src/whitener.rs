@@ -1,69 +1,63 @@
-//! Whitens a real stream: the paper's circuit with safeguards, for input that has not been checked or cleaned.
+//! Whitens a real stream: input that has not been checked or cleaned, and whose covariance changes.
 //!
 //! What it does to a row of input, from left to right:
 //!
 //! ```text
-//! screen (bad? saturated?) -> condition x = (s − mean)/σ -> respond r = M⁻¹x -> output (1 − strength) x + strength r
-//!                                                               |
-//!              ordinary, loud, quiet or silent? <- |r|²/N ------+
-//!                    | ordinary only
-//!                    v
-//!         mean, gains, synapses, after every `update_every` rows
+//! screen (bad? silent? wild? dead channels?) -> map r = F (x − mean) -> output
+//!                                                  ^                       |
+//!                              the covariance      |                       v
+//!                              in force      estimate <- weigh <- a block of rows
 //! ```
 //!
-//! All state moves at the end of a block of `update_every` rows, so the rows of a block are answered together, and how
-//! a stream is cut into calls changes no bit.
+//! Every row is answered at once, with the map as it stands. All state moves at the end of a block of a few rows, so how
+//! a stream is cut into calls changes no bit. The paper's circuit is what explains the map: its synapses are learned in
+//! training, and its gains are those that are best for the covariance in force.
 
 mod answering;
-mod block;
-mod change;
-mod channels;
 #[cfg(feature = "model-file")]
 mod checkpoint;
-mod conditioning;
 mod frozen;
 mod groups;
-mod guarded_circuit;
+mod imagination;
 mod inverse;
-mod learning;
-mod plasticity;
-mod recalibration;
+mod map;
 mod reversible;
+mod screen;
 mod settings;
 mod status;
-mod stillness;
-mod surprise;
 mod training;
 
-pub use channels::Exclusion;
 pub use frozen::FrozenWhitener;
 pub use groups::GroupedWhitener;
-pub use settings::{BadSamples, Span, TimeConstants, WhitenerSettings};
-pub use status::{GuardCounts, SampleCounts, WhitenerStatus};
+pub use screen::Exclusion;
+pub(crate) use screen::{leave_out_wild, usable};
+#[cfg(feature = "model-file")]
+pub(crate) use settings::MOST_TOGETHER;
+pub use settings::{BadSamples, Follow, Span, TimeConstants, WhitenerSettings};
+pub use status::{MemoryWeight, SampleCounts, WhitenerStatus};
 pub use training::{TrainingRule, TrainingSynapses, WhitenerTraining};
 
-use self::block::Block;
-use self::change::Change;
-use self::channels::Channels;
-use self::conditioning::{Calibration, GatheredRows};
-use self::guarded_circuit::GuardedCircuit;
-use self::plasticity::Plasticity;
-use self::recalibration::{Former, LATEST_ROWS};
-use self::stillness::Stillness;
-use self::surprise::Surprise;
-use crate::circuit::{Circuit, require_rows};
+use self::answering::Block;
+use self::imagination::Imagination;
+use self::map::Map;
+use self::screen::Screen;
+use crate::circuit::{Circuit, Synapses, require_rows};
 use crate::error::{Error, Result, require_length};
+use crate::estimator::{Estimator, Rows};
 use crate::matrix::Matrix;
+use crate::offline::{Offline, OfflineGains};
+use crate::optimal_gains::optimal_gains;
 use crate::real::Real;
+use crate::rules::{Rules, SynapseRule, UnitNorm};
 use crate::running_error::RunningError;
 use crate::size::require_whitener;
+use crate::spheres::to_unit_columns;
 
 /// A whitener that can be left running.
 ///
-/// Its circuit is that of the paper, in units in which the input has a scale of one, and comes to rest where the
-/// paper's does: E\[zᵢ²\] = ‖wᵢ‖². On the way there it takes steps that no input can turn into a divergence: M stays
-/// positive definite and the output finite. Bad samples, outliers and silence teach it nothing; dead channels are
-/// left out until they come back; a lasting change of mean or scale is detected, and both are estimated again.
+/// It answers each row with the symmetric root of the covariance in force, which it estimates from the stream. Whatever
+/// comes in, the map stays positive definite and the output finite. Bad samples and silence teach it nothing, wild
+/// samples only if they go on; dead channels are left out until they come back.
 ///
 /// ```
 /// use leukos::{Matrix, Whitener, WhitenerSettings};
@@ -79,42 +73,44 @@ use crate::size::require_whitener;
 pub struct Whitener<T: Real = f64> {
     settings: WhitenerSettings,
     pace: TimeConstants,
-    circuit: GuardedCircuit<T>,
-    calibration: Calibration,
-    /// Rows gathered for the first calibration; none once that is done.
-    gathering: Option<GatheredRows>,
-    /// The latest rows, for the next one.
-    latest: GatheredRows,
-    /// The calibration before the last recalibration.
-    former: Option<Former>,
-    /// The state at the beginning of the present window of `stillness`, and at that of the last complete one.
-    window_start: Former,
-    settled: Former,
-    channels: Channels,
-    surprise: Surprise,
-    change: Change,
-    /// Whether something in this block suggests that an earlier state may fit better.
-    look_back: bool,
-    stillness: Stillness,
-    /// `None` if the synapses do not learn.
-    plasticity: Option<Plasticity>,
-    block: Block<T>,
+    /// The number of rows in a block.
+    rows_together: usize,
+    /// W of the circuit, with columns of unit length.
+    synapses: Matrix,
     prior: Option<GainPrior>,
-    /// The scale of the first calibration.
-    anchor: f64,
-    /// Whether all of M was far larger or smaller than at the start when the last window ended.
-    off_scale: bool,
-    /// The sensitivities at the start, when the leak was in proportion.
-    sensitivities: Vec<f64>,
-    /// Ordinary samples since the whitener last had reason to adapt quickly.
-    age: u64,
-    /// The number of samples behind the running mean.
-    mean_age: u64,
+    /// What the whitener was fitted to: a count of rows, and their mean and covariance in units of the input.
+    learned: Option<Learned>,
+    /// The power of two in which rows are measured, so that no number is too large or too small, and no bit depends on
+    /// the units of the input by more than that.
+    unit: f64,
+    /// Whether the estimator has begun.
+    started: bool,
+    estimator: Estimator,
+    map: Map<T>,
+    screen: Screen,
+    /// Which channels take part, and what is imagined of the others.
+    live: Vec<bool>,
+    imagination: Option<Imagination>,
+    block: Block<T>,
+    /// The last row of output.
+    last: Vec<T>,
+    /// Rows since synapses have learned.
+    unlearned: f64,
     adapting: bool,
     samples: SampleCounts,
-    guard: GuardCounts,
     responses: RunningError,
-    inputs: RunningError,
+    /// One response in so many is measured.
+    thinning: u64,
+}
+
+/// What a whitener was fitted to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Learned {
+    pub count: f64,
+    pub mean: Vec<f64>,
+    pub covariance: Matrix,
+    /// Channels that did not vary.
+    pub dead: Vec<bool>,
 }
 
 /// Mean and covariance of the gains that were best in the contexts of a training set.
@@ -126,98 +122,102 @@ pub struct GainPrior {
     pub covariance: Matrix,
 }
 
-/// The estimates of covariances are only for display, so with more than 16 channels they use one row in several: one in
+/// The leak of the circuit, relative to the scale of the input.
+pub(crate) const LEAK: f64 = 1.0;
+/// The estimate of the error is only for display, so with more than 16 channels it uses one row in several: one in
 /// two up to 32 channels, and so on.
 const CHANNELS_PER_THINNING: usize = 16;
-/// A channel is left out after one time constant without use, and this many samples at least.
-const LEAST_CHANNEL_PATIENCE: u64 = 100;
+/// The error is that of so many rows, and at least ten for each channel.
+const ROWS_OF_ERROR: f64 = 1000.0;
+/// A channel is left out after so many samples without use at least.
+const LEAST_CHANNEL_PATIENCE: f64 = 100.0;
+/// The map is made anew when the covariance in force has moved by this part of itself.
+const MOVED: f64 = 0.03;
+/// A whitener without training begins with so many rows.
+const FIRST_ROWS: usize = 8;
+/// The largest step of the synapses, where rows are many and their time constant is short.
+const LARGEST_STEP: f64 = 0.1;
 
 impl<T: Real> Whitener<T> {
-    /// A whitener with these synapses (N × K, each column rescaled to unit length) that takes its mean and scale from
-    /// the first samples of the stream. Until then the output uses the estimates so far.
+    /// A whitener with these synapses (N × K, each column rescaled to unit length) that knows nothing of its stream yet;
+    /// its first eight responses are zero.
     ///
     /// # Errors
-    /// When a setting is out of range, a weight is not finite, a column has no direction, or there are no gains for
-    /// these synapses and this leak that whiten.
-    pub fn new(synapses: Matrix, settings: WhitenerSettings) -> Result<Self> {
+    /// When a setting is out of range, a weight is not finite, or a column has no direction.
+    pub fn new(mut synapses: Matrix, settings: WhitenerSettings) -> Result<Self> {
         settings.validate()?;
         let (n, k) = (synapses.rows(), synapses.columns());
-        let spread = if k == 0 { 0.0 } else { n as f64 / k as f64 };
-        let gains = vec![(1.0 - settings.leak) * spread.min(1.0); k];
-        Self::assemble(synapses, gains, settings)
-    }
-
-    /// A whitener whose mean and scale are known; see [`crate::WhitenerTraining`].
-    pub(crate) fn calibrated(mut self, mean: Vec<f64>, scale: f64) -> Self {
-        self.calibration = Calibration { mean, scale };
-        self.anchor = scale;
-        self.gathering = None;
-        self.mean_age = samples(self.pace.mean);
-        self
-    }
-
-    /// The same with a prior over gains.
-    pub(crate) fn with_prior(mut self, prior: GainPrior) -> Self {
-        self.prior = Some(prior);
-        self
-    }
-
-    pub(crate) fn assemble(synapses: Matrix, gains: Vec<f64>, settings: WhitenerSettings) -> Result<Self> {
-        settings.validate()?;
-        require_whitener(synapses.rows(), synapses.columns())?;
-        let mut circuit = GuardedCircuit::new(synapses, gains, settings.leak, settings.floor)?;
-        if settings.synapse_time_constant.is_some() {
-            circuit.generalise();
+        require_whitener(n, k)?;
+        if n == 0 {
+            return Err(Error::shape("synapses", "at least one row (a channel)", "none"));
         }
-        circuit.reserve(settings.update_every.min(block::ROOM));
-        Self::around(circuit, settings)
+        synapses.require_finite("synapses")?;
+        to_unit_columns(&mut synapses)?;
+        Self::around(synapses, settings)
     }
 
     /// A whitener that has seen nothing yet.
-    fn around(circuit: GuardedCircuit<T>, settings: WhitenerSettings) -> Result<Self> {
-        let pace = settings.time_constants()?;
-        let (n, k) = (circuit.circuit().neurons(), circuit.circuit().interneurons());
-        if k < n && settings.leak < settings.floor {
-            let expected =
-                "at least the floor where there are fewer interneurons than channels: M is the leak there";
-            return Err(Error::OutOfRange { argument: "leak".into(), expected, found: settings.leak });
-        }
-        let patience = samples(pace.patience).max(LATEST_ROWS as u64);
-        let (learns, sensitivities) = (pace.synapses.is_some(), circuit.sensitivities().to_vec());
-        let slow = (pace.gains / thinning(n) as f64).max(10.0 * n as f64);
+    fn around(synapses: Matrix, settings: WhitenerSettings) -> Result<Self> {
+        let n = synapses.rows();
+        let pace = settings.time_constants(n)?;
+        let rows_together = settings.rows_together(n);
+        let thinning = n.div_ceil(CHANNELS_PER_THINNING).max(1);
+        let slow = (ROWS_OF_ERROR / thinning as f64).max(10.0 * n as f64);
+        let patience = pace.shortest.max(LEAST_CHANNEL_PATIENCE);
         Ok(Self {
+            estimator: Estimator::new(
+                n,
+                settings.time_constant.map(|_| pace.shortest),
+                settings.floor,
+                rows_together,
+            ),
             pace,
-            circuit,
-            calibration: Calibration { mean: vec![0.0; n], scale: 0.0 },
-            gathering: Some(GatheredRows::new(n, settings.calibration)),
-            latest: GatheredRows::new(n, LATEST_ROWS),
-            former: None,
-            window_start: Former::blank(n, k),
-            settled: Former::blank(n, k),
-            channels: Channels::new(n, samples(pace.gains).max(LEAST_CHANNEL_PATIENCE)),
-            surprise: Surprise::new(settings.outlier_limit, patience),
-            change: Change::new(k, pace.gains),
-            look_back: false,
-            stillness: Stillness::new(n, patience),
-            plasticity: pace.synapses.map(|_| Plasticity::new(n, pace.gains)).transpose()?,
-            block: Block::new(n, k, settings.update_every, learns),
+            rows_together,
             prior: None,
-            anchor: 0.0,
-            off_scale: false,
-            sensitivities,
-            age: 0,
-            mean_age: 0,
+            learned: None,
+            unit: 1.0,
+            started: false,
+            map: Map::new(n),
+            screen: Screen::new(n, samples(patience)),
+            live: vec![true; n],
+            imagination: None,
+            block: Block::new(n, rows_together.max(FIRST_ROWS)),
+            last: vec![T::ZERO; n],
+            unlearned: 0.0,
             adapting: true,
             samples: SampleCounts::default(),
-            guard: GuardCounts::default(),
             responses: RunningError::new(n, slow)?,
-            inputs: RunningError::new(n, slow)?,
+            thinning: thinning as u64,
+            synapses,
             settings,
         })
     }
 
-    /// Whitens rows of N numbers into as many rows, and adapts on the way. Nothing is allocated, except when a
-    /// change of context, mean or scale is examined, and for calls with more rows of a block than any before.
+    /// A whitener that begins with what is known; see [`crate::WhitenerTraining`].
+    pub(crate) fn fitted(mut self, learned: Learned, prior: Option<GainPrior>) -> Self {
+        for (channel, _) in learned.dead.iter().enumerate().filter(|(_, dead)| **dead) {
+            self.screen.exclude(channel, Exclusion::Constant, learned.mean[channel]);
+        }
+        let power = mean_variance(&learned.covariance, &learned.dead);
+        self.unit = unit_of(power);
+        let (unit, n) = (self.unit, self.channels());
+        let mean: Vec<f64> = learned.mean.iter().map(|mean| mean / unit).collect();
+        let covariance = Matrix::from_fn(n, n, |i, j| match (learned.dead[i] || learned.dead[j], i == j) {
+            // A channel that did not vary is taken to be an ordinary one that is on its own.
+            (true, true) => power / unit / unit,
+            (true, false) => 0.0,
+            (false, _) => learned.covariance[(i, j)] / unit / unit,
+        });
+        self.estimator.begin(learned.count, &mean, &covariance);
+        (self.prior, self.learned, self.started) = (prior, Some(learned), true);
+        self.change_channels();
+        self.draw_map();
+        self
+    }
+
+    /// Whitens rows of N numbers into as many rows, and adapts on the way. Nothing is allocated, except when a channel is
+    /// left out or comes back, a context begins, or synapses learn, and for calls with more rows of a block than any
+    /// before.
     ///
     /// # Errors
     /// When `stimuli` is not a whole number of rows or `responses` not of the same length; or, under
@@ -229,21 +229,144 @@ impl<T: Real> Whitener<T> {
         require_length("responses", responses, stimuli.len(), "one for each of the stimuli")?;
         let mut row = 0;
         while row < rows {
-            let span = self.span(rows - row);
+            let span = (rows - row).min(self.rows_together - self.block.rows);
             let (from, to) = (row * n, (row + span) * n);
-            let done = self.take_in(&stimuli[from..to], &mut responses[from..to], row)?;
-            row += done;
+            row += self.take_in(&stimuli[from..to], &mut responses[from..to], row)?;
         }
         Ok(())
     }
 
-    /// How many rows to answer together: up to the end of the block. While mean and scale are gathered they move at
-    /// every row.
-    fn span(&self, rows: usize) -> usize {
-        if self.gathering.is_some() { 1 } else { rows.min(self.settings.update_every - self.block.rows) }
+    /// Learns from the rows of a block, and begins the next one.
+    fn finish_block(&mut self) {
+        if !self.started {
+            self.block.rows = 0;
+            self.start();
+            return;
+        }
+        if !self.block.wild.is_empty() {
+            let learned = self.block.wild.iter().filter(|wild| !**wild).count();
+            self.estimator.learn(&Rows {
+                values: &self.block.values,
+                wild: &self.block.wild,
+                imagined: self.imagination.as_ref().map(|imagination| &imagination.rest),
+                power: self.block.power / learned.max(1) as f64,
+            });
+            self.unlearned += learned as f64;
+            self.samples.switches = self.estimator.changes();
+            self.estimator.mean_into((self.rows_together as f64 - 1.0) / 2.0, &mut self.map.mean);
+        }
+        self.block.reset();
+        if self.leave_out_useless() {
+            self.change_channels();
+        }
+        if self.estimator.moved() >= MOVED {
+            self.draw_map();
+            self.learn_synapses();
+        }
     }
 
-    /// Stops adapting until [`Self::resume`]: rows are answered with mean, gains and synapses as they are.
+    /// Begins with the first rows, if they vary.
+    fn start(&mut self) {
+        let n = self.channels();
+        let rows = self.block.values.len() / n;
+        if rows < FIRST_ROWS {
+            return;
+        }
+        let first = self.block.values[..n].to_vec();
+        let average = |of: &dyn Fn(usize, f64) -> f64, j: usize| {
+            self.block.values.iter().skip(j).step_by(n).map(|&s| of(j, s)).sum::<f64>() / rows as f64
+        };
+        let mean: Vec<f64> = (0..n).map(|j| first[j] + average(&|j, s| s - first[j], j)).collect();
+        let variances: Vec<f64> = (0..n).map(|j| average(&|j, s| (s - mean[j]).powi(2), j)).collect();
+        let varying = variances.iter().filter(|variance| **variance > 0.0).count();
+        let power = variances.iter().sum::<f64>() / varying.max(1) as f64;
+        if !(power > 0.0 && power.is_finite()) {
+            self.block.forget();
+            return;
+        }
+        let unit = unit_of(power);
+        let known = |variance: f64| if variance > 0.0 { variance } else { power };
+        let variances: Vec<f64> = variances.iter().map(|&variance| known(variance) / unit / unit).collect();
+        let mean: Vec<f64> = mean.iter().map(|mean| mean / unit).collect();
+        self.block.values.iter_mut().for_each(|s| *s /= unit);
+        self.unit *= unit;
+        // Until there are more rows than channels a channel's variance says more than its correlations.
+        self.estimator.begin(n as f64, &mean, &Matrix::diagonal(&variances));
+        self.started = true;
+        self.change_channels();
+        let rows = &self.block;
+        self.estimator.learn(&Rows { values: &rows.values, wild: &rows.wild, imagined: None, power: 1.0 });
+        self.estimator.mean_into(0.0, &mut self.map.mean);
+        self.block.reset();
+        self.draw_map();
+    }
+
+    /// Leaves out channels that have been useless for too long. Returns whether there was one.
+    fn leave_out_useless(&mut self) -> bool {
+        let mut found = false;
+        while let Some((channel, why)) = self.screen.useless() {
+            let reference = self.screen.reference(channel);
+            self.screen.exclude(channel, why, reference);
+            self.samples.exclusions += 1;
+            found = true;
+        }
+        found
+    }
+
+    /// Takes note that other channels take part from now on.
+    fn change_channels(&mut self) {
+        self.screen.live_into(&mut self.live);
+        if !self.started {
+            return;
+        }
+        let (mean, covariance) = self.estimator.in_force();
+        self.imagination = Imagination::new(&self.live, &mean, &covariance, self.settings.floor);
+        self.estimator.set_live(&self.live);
+        self.draw_map();
+    }
+
+    /// Makes the map that of the covariance in force.
+    fn draw_map(&mut self) {
+        let Self { estimator, map, live, settings, .. } = self;
+        map.follow(estimator.covariance_in_force(), live, settings.floor, settings.strength);
+        estimator.settle();
+        if self.block.rows == 0 {
+            self.estimator.mean_into((self.rows_together as f64 - 1.0) / 2.0, &mut self.map.mean);
+        }
+    }
+
+    /// One step of Algorithm 2 with the best gains for the covariance in force, where synapses learn at all.
+    fn learn_synapses(&mut self) {
+        let Some(memory) = self.pace.synapses else { return };
+        let rate = (self.unlearned / memory).min(LARGEST_STEP);
+        if rate == 0.0 || self.synapses.columns() == 0 {
+            return;
+        }
+        let rules = Rules {
+            synapses: SynapseRule::Hebbian { rate },
+            unit_norm: UnitNorm::Projected,
+            ..Rules::frozen()
+        };
+        let covariance = self.covariance_in_units();
+        let learned = self.circuit().and_then(|circuit| {
+            let mut run = Offline::new(circuit, rules, vec![covariance], OfflineGains::Optimal)?;
+            run.advance(&[0], 1, &mut ())?;
+            Ok(run.into_circuit())
+        });
+        // Synapses that would lose M stay as they are: the map does not depend on them.
+        if let Ok(circuit) = learned {
+            self.synapses = circuit.synapses().feedback().clone();
+        }
+        self.unlearned = 0.0;
+    }
+
+    /// The covariance in force relative to the scale, with no direction below the floor; channels that are left out are
+    /// white.
+    fn covariance_in_units(&self) -> Matrix {
+        self.map.covariance_in_units(self.settings.floor)
+    }
+
+    /// Stops adapting until [`Self::resume`]: rows are answered with the map as it is.
     pub fn pause(&mut self) {
         self.adapting = false;
     }
@@ -260,6 +383,7 @@ impl<T: Real> Whitener<T> {
     pub fn set_strength(&mut self, strength: f64) -> Result<()> {
         WhitenerSettings { strength, ..self.settings.clone() }.validate()?;
         self.settings.strength = strength;
+        self.map.set_strength(self.settings.floor, strength);
         Ok(())
     }
 
@@ -268,16 +392,34 @@ impl<T: Real> Whitener<T> {
         self.settings.bad_samples = bad_samples;
     }
 
-    /// Says that a new context begins: the gains go to the mean of their prior, if there is one, and the next samples
-    /// count as much as the first of a stream.
+    /// Says that a new context begins: what is in force counts only as much as a sample for each channel, and the next
+    /// samples soon outweigh it.
     pub fn begin_context(&mut self) {
-        if let Some(prior) = &self.prior {
-            self.circuit.set_gains(&prior.mean);
+        if self.started {
+            self.estimator.begin_context(self.channels() as f64);
+            self.block.forget();
         }
-        self.age = 0;
-        self.change.restart();
-        self.surprise.calm_down();
-        self.block.forget();
+    }
+
+    /// Takes over what another whitener of the same channels has learned (synapses, prior, what it was fitted to), and
+    /// goes on with its own stream where it is.
+    ///
+    /// # Errors
+    /// When the other one has another number of channels.
+    pub fn take_over<U: Real>(&mut self, other: &Whitener<U>) -> Result<()> {
+        if other.channels() != self.channels() {
+            let expected = format!("{} channels", self.channels());
+            return Err(Error::shape("whitener", expected, format!("{} channels", other.channels())));
+        }
+        self.synapses = other.synapses.clone();
+        (self.prior, self.learned) = (other.prior.clone(), other.learned.clone());
+        self.unlearned = 0.0;
+        Ok(())
+    }
+
+    /// Values of this size or larger, of either sign, are bad.
+    pub fn largest(&self) -> f64 {
+        self.limits().largest
     }
 
     /// How many samples there have been of each kind; cheaper than the whole [`Self::status`].
@@ -287,7 +429,12 @@ impl<T: Real> Whitener<T> {
 
     /// The number of channels N.
     pub fn channels(&self) -> usize {
-        self.calibration.mean.len()
+        self.synapses.rows()
+    }
+
+    /// The number of interneurons K.
+    pub fn interneurons(&self) -> usize {
+        self.synapses.columns()
     }
 
     /// The settings.
@@ -295,24 +442,41 @@ impl<T: Real> Whitener<T> {
         &self.settings
     }
 
-    /// The present circuit, in units of [`Self::scale`].
-    pub fn circuit(&self) -> &Circuit<T> {
-        self.circuit.circuit()
+    /// The synapses W (N × K), with columns of unit length.
+    pub fn synapses(&self) -> &Matrix {
+        &self.synapses
     }
 
-    /// The gains g in double precision.
-    pub fn gains(&self) -> &[f64] {
-        self.circuit.gains()
+    /// The circuit that whitens the covariance in force as well as its synapses can, in units of [`Self::scale`].
+    ///
+    /// # Errors
+    /// When no gains make M positive definite, which we have not met: the leak alone does.
+    pub fn circuit(&self) -> Result<Circuit> {
+        Circuit::new(Synapses::tied(self.synapses.clone())?, self.gains()?, LEAK)
+    }
+
+    /// The gains g that are best for the covariance in force; the mean of their prior as long as nothing has varied.
+    ///
+    /// # Errors
+    /// As for [`Self::circuit`].
+    pub fn gains(&self) -> Result<Vec<f64>> {
+        if self.synapses.columns() == 0 {
+            return Ok(Vec::new());
+        }
+        if self.map.scale == 0.0 {
+            return Ok(vec![0.0; self.synapses.columns()]);
+        }
+        optimal_gains(&self.synapses, &self.covariance_in_units(), LEAK)
     }
 
     /// The mean that is taken off the input.
-    pub fn mean(&self) -> &[f64] {
-        &self.calibration.mean
+    pub fn mean(&self) -> Vec<f64> {
+        self.map.mean.iter().map(|mean| mean * self.unit).collect()
     }
 
-    /// σ, by which the input is divided; 0 as long as nothing has varied.
+    /// σ, the root of the mean variance of the channels that take part; 0 as long as nothing has varied.
     pub fn scale(&self) -> f64 {
-        self.calibration.scale
+        self.map.scale * self.unit
     }
 
     /// The prior over gains from a training set, if there was one with contexts.
@@ -321,12 +485,21 @@ impl<T: Real> Whitener<T> {
     }
 }
 
+/// The power of two nearest to the root of a variance.
+fn unit_of(variance: f64) -> f64 {
+    let exponent = (variance.log2() / 2.0).round().clamp(-500.0, 500.0);
+    exponent.exp2()
+}
+
+/// The mean variance of the channels that vary.
+fn mean_variance(covariance: &Matrix, dead: &[bool]) -> f64 {
+    let own = (0..dead.len()).filter(|&j| !dead[j]);
+    let (sum, count) = own.fold((0.0, 0.0), |(sum, count), j| (sum + covariance[(j, j)], count + 1.0));
+    sum / f64::max(count, 1.0)
+}
+
 /// A checked time, in whole samples.
 #[allow(clippy::cast_sign_loss)]
 fn samples(time: f64) -> u64 {
     time.ceil() as u64
-}
-
-fn thinning(channels: usize) -> usize {
-    channels.div_ceil(CHANNELS_PER_THINNING)
 }

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use leukos::contexts::stream;
 use leukos::size::require_moments;
 use leukos::{
-    GroupedWhitener, LearningProgress, Matrix, Moments, TrainingSynapses, Whitener, WhitenerSettings,
-    WhitenerTraining, eigenbasis, optimal_gains, whitening_error,
+    Circuit, GroupedWhitener, LearningProgress, Matrix, Moments, Synapses, TrainingSynapses, Whitener,
+    WhitenerSettings, WhitenerTraining, eigenbasis, optimal_gains, whitening_error,
 };
 
 use crate::channels::{dead, duplicates};
@@ -65,9 +65,9 @@ pub struct FittedContext {
     pub condition: f64,
     /// The whitening error of the input, centred and scaled alone.
     pub error_before: f64,
-    /// The same with the gains of the model.
+    /// The same with the model as it is.
     pub error_at_rest: f64,
-    /// The same with the gains that are best for the context, where adaptation leads to.
+    /// The same with the gains of its circuit that are best for the context.
     pub error_adapted: f64,
 }
 
@@ -132,7 +132,7 @@ impl FittedGroup {
         let measured = own.map(|own| meter.measure(&own?)).collect::<Result<_>>()?;
         Ok(Self {
             channels: n,
-            interneurons: whitener.gains().len(),
+            interneurons: whitener.interneurons(),
             dead: meter.dead.iter().map(|&channel| channels[channel]).collect(),
             duplicates: duplicates(&mean, floor)
                 .into_iter()
@@ -143,6 +143,9 @@ impl FittedGroup {
     }
 }
 
+/// The leak of a whitener's circuit, in units of the scale.
+const LEAK: f64 = 1.0;
+
 /// Measures how well a whitener whitens covariances.
 struct Meter<'a> {
     whitener: &'a Whitener,
@@ -151,24 +154,26 @@ struct Meter<'a> {
 
 impl Meter<'_> {
     fn measure(&self, moments: &Moments) -> Result<FittedContext> {
-        let WhitenerSettings { leak, floor, .. } = *self.whitener.settings();
         let covariance = self.in_units(&moments.covariance()?);
         let condition = Spectrum::of(&covariance)?.condition();
-        let covariance = lifted(&covariance, floor)?;
-        let (n, w) = (covariance.rows(), self.whitener.circuit().synapses().feedback());
-        let gains = optimal_gains(w, &covariance, leak)?;
-        let adapted = Matrix::from_fn(n, n, |i, j| {
-            let own = if i == j { leak } else { 0.0 };
-            own + gains.iter().enumerate().map(|(k, g)| w[(i, k)] * g * w[(j, k)]).sum::<f64>()
-        });
-        let at_rest = self.whitener.circuit().inverse_whitening_matrix();
+        let covariance = lifted(&covariance, self.whitener.settings().floor)?;
+        let (n, w) = (covariance.rows(), self.whitener.synapses());
+        let adapted = Circuit::new(Synapses::tied(w.clone())?, optimal_gains(w, &covariance, LEAK)?, LEAK)?;
         Ok(FittedContext {
             samples: moments.count(),
             condition,
             error_before: whitening_error(&Matrix::identity(n), &covariance)?,
-            error_at_rest: whitening_error(&at_rest, &covariance)?,
-            error_adapted: whitening_error(&adapted, &covariance)?,
+            error_at_rest: whitening_error(&self.at_rest()?, &covariance)?,
+            error_adapted: whitening_error(&adapted.inverse_whitening_matrix(), &covariance)?,
         })
+    }
+
+    /// The inverse of the whitening matrix, in units of the scale.
+    fn at_rest(&self) -> Result<Matrix> {
+        let mut inverse = self.whitener.dewhitening_matrix()?;
+        inverse.as_mut_slice().iter_mut().for_each(|entry| *entry /= self.whitener.scale());
+        self.dead.iter().for_each(|&channel| inverse[(channel, channel)] = 1.0);
+        Ok(inverse)
     }
 
     /// In units of the scale; a channel that is left out counts as white.

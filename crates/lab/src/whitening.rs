@@ -20,7 +20,7 @@ pub use self::request::{ModelSource, Request};
 use self::checkpoint::{Checkpoint, Original, Tracks};
 use self::destination::Begun;
 use self::engine::Engine;
-use crate::data::{matrix_bytes, require_fit, write_model};
+use crate::data::{matrix_bytes, require_fit, write_checkpoint};
 use crate::files::{Secured, write_atomically};
 use crate::outlook::Outlook;
 use crate::recording::{Misfits, Reader, Rows, SampleType, Writer, open};
@@ -294,7 +294,7 @@ impl<'a, T: Real> Stream<'a, T> {
                 if *adapt { "adapting again" } else { "not adapting" }.into()
             }
             // The stream is worth more than a copy of its model.
-            Instruction::Save(path) => match write_model(path, self.engine.model()) {
+            Instruction::Save(path) => match write_checkpoint(path, self.engine.model()) {
                 Ok(()) => format!("model saved as {}", path.display()),
                 Err(error) => format!("model not saved: {error:#}"),
             },

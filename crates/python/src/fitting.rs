@@ -1,14 +1,15 @@
 //! Reads the parameters of `AdaptiveWhitener`, and writes them from a model.
 
 use leukos::{
-    BadSamples, GroupedWhitener, Moments, Real, Span, TrainingSynapses, WhitenerSettings, WhitenerTraining,
+    BadSamples, Follow, GroupedWhitener, Moments, Real, Span, TrainingSynapses, WhitenerSettings,
+    WhitenerTraining,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::matrix;
 use crate::errors::exception;
-use crate::words::word;
+use crate::words::{word, word_for};
 
 const BAD_SAMPLES: [(&str, BadSamples); 4] = [
     ("error", BadSamples::Error),
@@ -16,6 +17,9 @@ const BAD_SAMPLES: [(&str, BadSamples); 4] = [
     ("hold", BadSamples::Hold),
     ("zero", BadSamples::Zero),
 ];
+const FOLLOW: [(&str, Follow); 2] = [("contexts", Follow::Contexts), ("nothing", Follow::Nothing)];
+/// The word for a time constant that the samples show.
+const AUTO: &str = "auto";
 
 /// How a whitener is fitted, in words.
 #[derive(FromPyObject)]
@@ -25,17 +29,16 @@ pub struct Fitting<'py> {
     synapses: SynapseWords<'py>,
     pub groups: Option<Vec<Vec<usize>>>,
     pub seed: u64,
-    time_constant: f64,
+    /// None is "auto".
+    time_constant: Option<f64>,
     synapse_time_constant: Option<f64>,
-    mean_time_constant: Option<f64>,
     strength: f64,
     bad_samples: String,
+    follow: String,
     saturation: Option<f64>,
-    update_every: usize,
     floor: f64,
-    outlier_limit: f64,
-    patience: Option<f64>,
-    leak: f64,
+    update_every: Option<usize>,
+    exclude_above: Option<f64>,
     pub channel_names: Option<Vec<String>>,
 }
 
@@ -49,18 +52,16 @@ impl Fitting<'_> {
     /// How it adapts; the core checks the numbers.
     pub fn settings(&self) -> PyResult<WhitenerSettings> {
         Ok(WhitenerSettings {
-            time_constant: Span::Samples(self.time_constant),
+            sample_rate: None,
+            time_constant: self.time_constant.map(Span::Samples),
             synapse_time_constant: self.synapse_time_constant.map(Span::Samples),
-            mean_time_constant: self.mean_time_constant.map(Span::Samples),
             strength: self.strength,
             bad_samples: word("bad_samples", &self.bad_samples, &BAD_SAMPLES)?,
+            follow: word("follow", &self.follow, &FOLLOW)?,
             saturation: self.saturation,
-            update_every: self.update_every,
             floor: self.floor,
-            outlier_limit: self.outlier_limit,
-            patience: self.patience.map(Span::Samples),
-            leak: self.leak,
-            ..WhitenerSettings::default()
+            update_every: self.update_every,
+            exclude_above: self.exclude_above,
         })
     }
 
@@ -87,21 +88,21 @@ pub fn settings<'py, T: Real>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     let Some((_, first)) = whitener.groups().next() else { return Ok(all) };
-    let (own, pace) = (first.settings(), first.settings().time_constants());
-    let pace = pace.map_err(|error| exception(py, error))?;
-    all.set_item("time_constant", pace.gains)?;
+    let own = first.settings();
+    let pace = own.time_constants(first.channels()).map_err(|error| exception(py, error))?;
+    match own.time_constant {
+        None => all.set_item("time_constant", AUTO)?,
+        Some(_) => all.set_item("time_constant", pace.shortest)?,
+    }
     all.set_item("synapse_time_constant", pace.synapses)?;
-    all.set_item("mean_time_constant", own.mean_time_constant.map(|_| pace.mean))?;
     all.set_item("strength", own.strength)?;
-    let choice = BAD_SAMPLES.iter().find(|(_, choice)| *choice == own.bad_samples);
-    all.set_item("bad_samples", choice.map(|(word, _)| word))?;
+    all.set_item("bad_samples", word_for(own.bad_samples, &BAD_SAMPLES))?;
+    all.set_item("follow", word_for(own.follow, &FOLLOW))?;
     all.set_item("saturation", own.saturation)?;
-    all.set_item("update_every", own.update_every)?;
     all.set_item("floor", own.floor)?;
-    all.set_item("outlier_limit", own.outlier_limit)?;
-    all.set_item("patience", own.patience.map(|_| pace.patience))?;
-    all.set_item("leak", own.leak)?;
-    all.set_item("n_interneurons", first.gains().len())?;
+    all.set_item("update_every", own.update_every)?;
+    all.set_item("exclude_above", own.exclude_above)?;
+    all.set_item("n_interneurons", first.interneurons())?;
     let groups: Option<Vec<Vec<usize>>> = match whitener.single() {
         Some(_) => None,
         None => Some(whitener.groups().map(|(channels, _)| channels.to_vec()).collect()),

@@ -18,6 +18,7 @@ mod online;
 mod theory;
 mod trace;
 mod whitener;
+mod whitening;
 mod words;
 
 use pyo3::prelude::*;

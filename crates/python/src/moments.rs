@@ -20,7 +20,8 @@ use crate::words::whole;
 /// channels : int
 ///
 /// Any split of the samples gives the same to rounding, and the same bits as long as it is the same split (Chan, Golub
-/// and LeVeque 1983). Rows with a NaN or an infinity are counted in `bad` and left out.
+/// and LeVeque 1983). Rows with a NaN or an infinity are counted in `bad` and left out, and so are wild ones: those more
+/// than 30 times as far from the median of their block of 256 as is typical there.
 #[pyclass(eq, from_py_object, module = "leukos")]
 #[derive(Clone, PartialEq)]
 pub struct Moments(pub Core);

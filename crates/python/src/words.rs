@@ -13,6 +13,11 @@ pub fn word<W: Copy>(argument: &str, given: &str, words: &[(&str, W)]) -> PyResu
     })
 }
 
+/// The word for one of some meanings.
+pub fn word_for<'a, W: PartialEq>(meaning: W, words: &[(&'a str, W)]) -> Option<&'a str> {
+    words.iter().find(|(_, own)| *own == meaning).map(|(word, _)| *word)
+}
+
 /// A whole number that is not too small.
 pub fn whole(argument: &str, given: i64, least: usize) -> PyResult<usize> {
     let number = usize::try_from(given).ok().filter(|number| *number >= least);

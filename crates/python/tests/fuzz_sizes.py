@@ -115,19 +115,19 @@ def calls(draw: Draw) -> dict[str, Callable[[], Any]]:
         contexts = np.arange(len(X)) % draw.random.choice([1, 2, 50]) if len(X) <= 1000 else None
         whitener = AdaptiveWhitener(
             draw.maybe(draw.size()),
-            time_constant=draw.random.choice([1000.0, 1e300, 1.0, 0.0]),
-            synapse_time_constant=draw.maybe(draw.random.choice([1e5, 1e300])),
-            mean_time_constant=draw.maybe(draw.random.choice([1.0, 1e300])),
-            patience=draw.maybe(draw.random.choice([1.0, 1e300])),
+            time_constant=draw.random.choice(["auto", 1000.0, 1e300, 1.0, 0.0]),
+            synapse_time_constant=draw.maybe(draw.random.choice([1.0, 1e5, 1e300])),
             synapses=draw.random.choice(["eigenbasis", "random"]),
-            update_every=draw.random.choice([1, draw.size()]),
+            follow=draw.random.choice(["contexts", "nothing"]),
+            update_every=draw.random.choice([None, 1, draw.size()]),
+            exclude_above=draw.maybe(draw.random.choice([2.0, 1e300])),
             random_state=draw.maybe(draw.size()),
             groups=draw.maybe([[draw.size()], list(range(draw.small()))]),
         )
         whitener.fit(X, contexts=contexts)
         whitener.adapt_transform(draw.array(draw.random.choice([100, 5000]), X.shape[1]))
         whitener.adapt_inverse_transform(draw.array(3, X.shape[1]))
-        whitener.status()
+        whitener.status(), whitener.memories_, whitener.gains_
         return whitener.transform(X), whitener.whitening_matrix_, pickle.loads(pickle.dumps(whitener))
 
     def whitener_of_moments() -> Any:
@@ -250,7 +250,7 @@ def commands(draw: Draw, folder: Path) -> list[str]:
     reading = ["--channels", size(), "--dtype", "float32"] if recording.endswith(".raw") else []
     if draw.random.random() < 0.2:
         reading += ["--sample-rate", draw.random.choice(["1", "1e300", "1e-300", "0", "250"])]
-    time = lambda: draw.random.choice(["1", "1e18", "1e300", "2s", "1e300h", "0", "-5", "64", size()])
+    time = lambda: draw.random.choice(["1", "1e18", "1e300", "2s", "1e300h", "0", "-5", "64", "auto", size()])
     flags: list[str] = []
 
     def maybe(flag: str, value: Callable[[], str]) -> None:
@@ -262,11 +262,10 @@ def commands(draw: Draw, folder: Path) -> list[str]:
         maybe("--n-interneurons", size)
         maybe("--time-constant", time)
         maybe("--synapse-time-constant", time)
-        maybe("--mean-time-constant", time)
-        maybe("--patience", time)
         maybe("--update-every", size)
+        maybe("--exclude-above", lambda: draw.random.choice(["2", "1e300", size()]))
+        maybe("--follow", lambda: draw.random.choice(["contexts", "nothing"]))
         maybe("--segment", time)
-        maybe("--calibration", size)
         maybe("--random-state", size)
         maybe("--groups", lambda: draw.random.choice(["0-1,2", f"0-{draw.size()}", f"{draw.size()}-{draw.size()}"]))
         return ["fit", recording, *reading, "--out", str(folder / "out.safetensors"), "--quiet", *flags]

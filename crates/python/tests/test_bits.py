@@ -84,8 +84,8 @@ def recording(tmp_path):
             ["--strength", "0.5", "--saturation", "700", "--synapse-time-constant", "100000", "--update-every", "4"],
         ),
         (
-            {"mean_time_constant": 5e3, "floor": 0.01, "outlier_limit": 20.0, "patience": 9e3, "leak": 0.5},
-            "--mean-time-constant 5000 --floor 0.01 --outlier-limit 20 --patience 9000 --leak 0.5".split(),
+            {"time_constant": "auto", "floor": 0.01, "follow": "nothing", "exclude_above": 8.0},
+            "--time-constant auto --floor 0.01 --follow nothing --exclude-above 8".split(),
         ),
     ],
 )
@@ -118,27 +118,43 @@ def test_whitening_here_is_whitening_there(tmp_path, recording, dtype):
         np.testing.assert_array_equal(theirs, ours)
 
 
-def test_a_model_goes_back_and_forth(tmp_path, recording):
+@pytest.mark.parametrize("time_constant", ["auto", 321.0])
+def test_a_model_goes_back_and_forth(tmp_path, recording, time_constant):
     frame, labels = recording
-    fitted = AdaptiveWhitener(n_interneurons=6, time_constant=321.0, strength=0.75, leak=0.8)
-    fitted.fit(frame, contexts=labels)
-    fitted.adapt_transform(frame)
+    settings = {"time_constant": time_constant, "strength": 0.75, "bad_samples": "hold", "follow": "contexts"}
+    settings |= {"saturation": 1e6, "floor": 0.01, "update_every": 3, "exclude_above": 20.0}
+    fitted = AdaptiveWhitener(n_interneurons=6, **settings).fit(frame, contexts=labels)
     fitted.save(tmp_path / "model.safetensors")
     loaded = AdaptiveWhitener.load(tmp_path / "model.safetensors")
-    for name in ("n_interneurons", "time_constant", "strength", "leak", "bad_samples", "update_every", "groups"):
+    for name in (*settings, "n_interneurons", "synapse_time_constant", "groups"):
         assert getattr(loaded, name) == getattr(fitted, name), name
     assert list(loaded.feature_names_in_) == list(frame.columns) and loaded.n_features_in_ == 8
-    # It goes on where it stood, and is the same file again.
+    # It begins where the fit ended, and is the same file again, also in the middle of a stream.
     pd.testing.assert_frame_equal(
         loaded.set_output(transform="pandas").adapt_transform(frame),
         fitted.set_output(transform="pandas").adapt_transform(frame),
     )
     loaded.save(tmp_path / "again.safetensors")
     fitted.save(tmp_path / "other.safetensors")
-    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "other.safetensors").read_bytes()
+    model = (tmp_path / "model.safetensors").read_bytes()
+    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "other.safetensors").read_bytes() == model
     with pytest.raises(ValueError, match="partial_fit: expected an estimator that was fitted here"):
         loaded.partial_fit(frame)
     assert loaded.fit(frame).n_samples_seen_ == len(frame)
+
+
+def test_a_checkpoint_of_the_command_line_goes_on_here(tmp_path, recording):
+    leukos_program = program("LEUKOS_PROGRAM")
+    frame, labels = recording
+    X = frame.to_numpy()
+    model, state, out = (tmp_path / name for name in ("model.safetensors", "state.safetensors", "white.npy"))
+    fitted = AdaptiveWhitener(bad_samples="mark").fit(X, contexts=labels)
+    fitted.save(model)
+    leukos_program("whiten", model, tmp_path / "day.npy", "--out", out, "--checkpoint", state, "--quiet")
+    np.testing.assert_array_equal(np.load(out), fitted.adapt_transform(X))
+    loaded = AdaptiveWhitener.load(state)
+    assert loaded.n_samples_seen_ == len(X)
+    np.testing.assert_array_equal(loaded.adapt_transform(X), fitted.adapt_transform(X))
 
 
 def test_files_that_are_no_models(tmp_path):

@@ -323,9 +323,16 @@ def test_wrong_fits(X, client):
         with pytest.raises(ValueError, match=r"blocks\[4\]: expected finite values, got 1 rows with others"):
             fit(blocks, client=workers)
     assert fit(blocks, bad_samples="mark").n_samples_seen_ == len(X)
+    # A wild row is left out, and nothing that is refused; it does not count as one that is.
+    broken[710] = 1e9
+    with pytest.raises(ValueError, match=r"blocks\[0\]: expected finite values, got 1 rows with others"):
+        fit([broken])
+    broken[700, 2] = X[700, 2]
+    assert covariances([broken]).bad.tolist() == [1]
+    assert fit([broken]).n_samples_seen_ == len(X)
     with pytest.raises(ValueError, match=r"blocks\[0\]: expected finite values below the saturation 101"):
         fit([X], saturation=101)
-    with pytest.raises(ValueError, match="time_constant: expected a number, got 'long'"):
+    with pytest.raises(ValueError, match="time_constant: expected a number or \"auto\", got 'long'"):
         fit(["missing.npy"], time_constant="long")
     with pytest.raises(ValueError, match="client: expected a distributed.Client or None, got 'tcp://host:8786'"):
         covariances([X], client="tcp://host:8786")

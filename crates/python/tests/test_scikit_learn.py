@@ -13,13 +13,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from leukos import AdaptiveWhitener, Moments
+from leukos import AdaptiveWhitener, Moments, optimal_gains
 
 VARIANTS = [
     AdaptiveWhitener(),
     AdaptiveWhitener(bad_samples="mark"),
     AdaptiveWhitener(n_interneurons=1, strength=0.5, random_state=0),
-    AdaptiveWhitener(synapses="random", time_constant=50.0, update_every=4),
+    AdaptiveWhitener(synapses="random", time_constant=50.0, update_every=4, follow="nothing", exclude_above=5.0),
 ]
 
 
@@ -61,9 +61,13 @@ def test_the_fit_whitens_what_it_was_fitted_to(X):
     np.testing.assert_allclose(whitener.inverse_transform(whitener.transform(X)), X, rtol=1e-9)
     np.testing.assert_allclose((X - whitener.mean_) @ whitener.whitening_matrix_.T, whitener.transform(X), atol=1e-9)
     np.testing.assert_allclose(whitener.whitening_matrix_ @ whitener.dewhitening_matrix_, np.eye(4), atol=1e-9)
-    M = whitener.leak * np.eye(4) + whitener.synapses_ * whitener.gains_ @ whitener.synapses_.T
+    M = np.eye(4) + whitener.synapses_ * whitener.gains_ @ whitener.synapses_.T
     np.testing.assert_allclose(np.linalg.inv(M) / whitener.scale_[0], whitener.whitening_matrix_, atol=1e-9)
     assert whitener.n_samples_seen_ == len(X) and whitener.n_features_in_ == 4 and whitener.prior_ is None
+    # Interneurons explain the map, and do not limit it.
+    few = AdaptiveWhitener(n_interneurons=1).fit(X)
+    assert few.synapses_.shape == (4, 1) and few.gains_.shape == (1,)
+    np.testing.assert_array_equal(few.transform(X), whitener.transform(X))
 
 
 def test_partial_fits_are_one_fit(X):
@@ -119,12 +123,24 @@ def test_an_adapting_run_can_be_undone(X):
 
 def test_transform_learns_nothing_and_adapt_transform_does(X):
     whitener = AdaptiveWhitener(time_constant=100.0).fit(X)
-    gains, louder = whitener.gains_, X + 2.0 * (X - X.mean(axis=0))
+    before, louder = pickle.dumps(whitener), X + 2.0 * (X - X.mean(axis=0))
     whitener.transform(louder)
-    np.testing.assert_array_equal(whitener.gains_, gains)
+    assert pickle.dumps(whitener) == before
+    scale, gains = whitener.scale_, whitener.gains_
     responses = whitener.adapt_transform(louder)
-    assert np.all(whitener.gains_ > gains)
+    # Three times as loud on the same axes: the scale says so, and the gains are relative to it.
+    np.testing.assert_allclose(whitener.scale_, 3.0 * scale, rtol=0.1)
+    np.testing.assert_allclose(whitener.gains_, gains, atol=0.1)
     assert white(responses[1500:]) < 0.5 < white(whitener.fit(X).transform(louder))
+
+
+def test_one_that_follows_nothing_stays_as_it_was_fitted(X):
+    whitener = AdaptiveWhitener(follow="nothing").fit(X)
+    before = whitener.transform(X)
+    np.testing.assert_allclose(whitener.adapt_transform(X), before, rtol=1e-9, atol=1e-9)
+    whitener.adapt_transform(3.0 * X)
+    np.testing.assert_array_equal(whitener.transform(X), before)
+    assert whitener.changes_ == 0 and whitener.n_samples_seen_ == 3 * len(X)
 
 
 def test_contexts_are_learned_and_told():
@@ -135,9 +151,16 @@ def test_contexts_are_learned_and_told():
     index = {label: i for i, label in enumerate(["rest", "walk", "run", "sit"])}
     X = np.vstack([rng.normal(size=(2000, 5)) * scales[index[label]] @ axes.T for label in labels[::2000]])
     whitener = AdaptiveWhitener().fit(X, contexts=labels)
+    assert white(whitener.transform(X)) < 1e-6
+    # Of all samples, the gains that are best; of the contexts, those of each.
+    in_units = np.cov(X.T, bias=True) / whitener.scale_[0] ** 2
+    np.testing.assert_allclose(whitener.gains_, optimal_gains(whitener.synapses_, in_units), atol=1e-9)
     mean, covariance = whitener.prior_
-    np.testing.assert_allclose(whitener.gains_, mean)
-    assert covariance.shape == (5, 5) and np.linalg.eigvalsh(covariance).min() > -1e-12
+    each = [np.cov(X[labels == label].T, bias=True) for label in index]
+    squares = np.mean([np.trace(own) for own in each]) / 5
+    best = np.array([optimal_gains(whitener.synapses_, own / squares) for own in each])
+    np.testing.assert_allclose(mean, best.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(covariance, np.cov(best.T, bias=True), atol=1e-9)
     # The synapses are the shared axes, in any order and sign.
     match = np.abs(axes.T @ whitener.synapses_)
     assert match.max(axis=0).min() > 0.95
@@ -179,8 +202,8 @@ def test_it_works_in_a_pipeline_and_a_search(X):
     y = (X[:, 0] > np.median(X[:, 0])).astype(int)
     pipeline = make_pipeline(AdaptiveWhitener(), LogisticRegression()).fit(X, y)
     assert pipeline.score(X, y) > 0.9
-    search = GridSearchCV(AdaptiveWhitener(), {"n_interneurons": [1, 4], "strength": [0.2, 1.0]}, cv=3).fit(X)
-    assert search.best_params_ == {"n_interneurons": 4, "strength": 1.0}
+    search = GridSearchCV(AdaptiveWhitener(), {"floor": [0.5, 1e-3], "strength": [0.2, 1.0]}, cv=3).fit(X)
+    assert search.best_params_ == {"floor": 1e-3, "strength": 1.0}
     parallel = joblib.Parallel(n_jobs=2)(joblib.delayed(AdaptiveWhitener().fit)(part) for part in (X, X[:900]))
     np.testing.assert_array_equal(parallel[0].gains_, AdaptiveWhitener().fit(X).gains_)
 
@@ -197,7 +220,7 @@ def test_frames_in_and_out(X):
 
 
 def test_clones_are_blank_and_scores_are_errors(X):
-    whitener = AdaptiveWhitener(strength=0.25, leak=0.5).fit(X)
+    whitener = AdaptiveWhitener(strength=0.25, floor=0.5).fit(X)
     twin = clone(whitener)
     assert twin.get_params() == whitener.get_params() and not hasattr(twin, "gains_")
     covariance = np.cov(whitener.transform(X).T, bias=True)

@@ -9,15 +9,14 @@ use super::no_repeats::require_no_repeats;
 use crate::archive::damaged;
 use crate::error::{Error, Result};
 use crate::real::Real;
-use crate::whitener::WhitenerSettings;
 
 /// The only key in the metadata of the file.
 pub(super) const KEY: &str = "leukos";
 /// The kind of file.
 pub(super) const FORMAT: &str = "whitener";
 /// Increases with every change that makes new files unreadable for older programs. Version 1 is version
-/// 2 without a checksum.
-pub(super) const VERSION: u64 = 2;
+/// 2 without a checksum; both hold a whitener whose gains adapted, of which version 3 keeps what had been learned.
+pub(super) const VERSION: u64 = 3;
 const OLDEST: u64 = 1;
 
 /// The precision a whitener runs in.
@@ -55,23 +54,39 @@ pub(super) struct Header {
     pub checksum: Option<String>,
     /// The program that wrote the file, for information.
     pub written_by: String,
+    /// Whether there is a running state beside what was learned; in versions 1 and 2 that was one.
+    #[serde(default)]
+    pub kind: Kind,
     pub precision: Precision,
     /// The channels of each whitener; none where there is one for all channels in their order.
     pub groups: Option<Vec<Vec<usize>>>,
     /// Those of each whitener.
-    pub settings: Vec<WhitenerSettings>,
+    pub settings: Vec<Value>,
     /// Numbers and switches of the state, by name.
     pub state: BTreeMap<String, Value>,
     pub channel_names: Option<Vec<String>>,
     pub notes: BTreeMap<String, String>,
 }
 
+/// From this version on models and checkpoints are two things.
+pub(super) const FIRST_WITH_KINDS: u64 = 3;
 /// From this version on files have a checksum.
 const SEALED: u64 = 2;
 
+/// What a file holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// What was learned, and settings.
+    #[default]
+    Model,
+    /// The running state as well.
+    Checkpoint,
+}
+
 /// The fields that the header of every version has.
 #[derive(Deserialize)]
-struct Kind {
+struct Preamble {
     format: String,
     version: u64,
 }
@@ -79,7 +94,7 @@ struct Kind {
 impl Header {
     pub fn parse(text: &str) -> Result<Self> {
         require_no_repeats(text).map_err(|error| unreadable(&error))?;
-        let Kind { format, version } = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        let Preamble { format, version } = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
         if format != FORMAT {
             return Err(damaged(format!("expected a file of the format {FORMAT:?}, got {format:?}")));
         }
@@ -88,6 +103,9 @@ impl Header {
             return Err(damaged(format!("its version is {version}; {read}")));
         }
         let header: Self = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        if version < FIRST_WITH_KINDS && header.kind != Kind::Model {
+            return Err(damaged(format!("kind: a file of version {version} has none")));
+        }
         if header.checksum.is_some() != (version >= SEALED) {
             let expected = if version >= SEALED { "32 digits, got none" } else { "none, got one" };
             return Err(damaged(format!("checksum: of a file of version {version} expected {expected}")));

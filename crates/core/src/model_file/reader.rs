@@ -47,9 +47,22 @@ impl<'a> Reader<'a> {
         Ok((Self { prefix: String::new(), tensors, state, unread }, header))
     }
 
-    /// The number of channels N and of interneurons K, after a check that the file holds all arrays for which memory of
-    /// size N², NK or K will be allocated.
+    /// The number of channels N and of interneurons K, after a check that the file holds arrays of all sizes for which
+    /// memory will be allocated.
     pub fn size(&self) -> Result<(usize, usize)> {
+        let (n, k) = match self.tensor("synapses")?.shape() {
+            [n, k] => (*n, *k),
+            other => return Err(damaged(format!("synapses: expected a matrix, got the shape {other:?}"))),
+        };
+        if n == 0 {
+            return Err(damaged("synapses: expected at least one channel, got none"));
+        }
+        self.shaped("learned.covariance", &[n, n])?;
+        Ok((n, k))
+    }
+
+    /// The same in versions 1 and 2.
+    pub fn size_before_kinds(&self) -> Result<(usize, usize)> {
         let length = |name: &str| match self.tensor(name)?.shape() {
             [length] => Ok(*length),
             other => Err(damaged(format!("{name}: expected a vector, got the shape {other:?}"))),
@@ -57,7 +70,6 @@ impl<'a> Reader<'a> {
         let (n, k) = (length("mean")?, length("gains")?);
         self.shaped("synapses", &[n, k])?;
         self.shaped("responses.moments", &[n, n])?;
-        self.shaped("inputs.moments", &[n, n])?;
         Ok((n, k))
     }
 

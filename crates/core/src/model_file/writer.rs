@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Model;
-use super::header::{FORMAT, Header, KEY, Precision, VERSION, countable};
+use super::header::{FORMAT, Header, KEY, Kind, Precision, VERSION, countable};
 use super::seal;
 use crate::archive::{Archive, damaged};
 use crate::error::Result;
@@ -56,18 +56,22 @@ impl View for &Tensor {
 
 impl Writer {
     /// The bytes of the file. Maps are sorted and there is one entry of metadata, so equal states give equal bytes.
-    pub fn finish<T: Real>(self, model: &Model<T>) -> Result<Vec<u8>> {
+    pub fn finish<T: Real>(self, model: &Model<T>, kind: Kind) -> Result<Vec<u8>> {
+        let settings = model.whitener.whiteners().map(|whitener| serde_json::to_value(whitener.settings()));
+        let settings =
+            settings.collect::<serde_json::Result<_>>().map_err(|error| damaged(error.to_string()))?;
         let header = Header {
             format: FORMAT.into(),
             version: VERSION,
             checksum: Some(seal::BLANK.into()),
             written_by: concat!("leukos ", env!("CARGO_PKG_VERSION")).into(),
+            kind,
             precision: Precision::of::<T>(),
             groups: match model.whitener.single() {
                 Some(_) => None,
                 None => Some(model.whitener.groups().map(|(channels, _)| channels.to_vec()).collect()),
             },
-            settings: model.whitener.whiteners().map(|whitener| whitener.settings().clone()).collect(),
+            settings,
             state: self.state,
             channel_names: model.channel_names.clone(),
             notes: model.notes.clone(),

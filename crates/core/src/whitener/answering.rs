@@ -1,27 +1,75 @@
-//! Answers rows of input: screens them, conditions them, responds, and writes the output.
+//! Answers rows of input at once, and hands them to the estimator block by block.
 
-use super::block::Block;
-use super::channels::{Limits, Row};
-use super::learning::MEAN_AFTER_CHANGE;
-use super::{BadSamples, Whitener};
+use super::screen::{Limits, Row, WILD};
+use super::{BadSamples, Follow, Whitener};
 use crate::error::{Error, Result};
+use crate::kernels::{all_finite, inner};
 use crate::real::Real;
 
+/// The rows of the present block, and of the present call.
+#[derive(Clone)]
+pub(super) struct Block<T> {
+    /// Rows of the block so far, of any kind, in all calls.
+    pub rows: usize,
+    /// Those that are handed on, in units, and which of them are wild.
+    pub values: Vec<f64>,
+    pub wild: Vec<bool>,
+    /// Σ |r|²/N of those that are not.
+    pub power: f64,
+    /// Rows taken in by the present call, and which of them are good.
+    taken: usize,
+    good: Vec<usize>,
+    /// Centred rows and responses of the good rows.
+    x: Vec<T>,
+    r: Vec<T>,
+    scratch: Vec<f64>,
+}
+
+impl<T: Real> Block<T> {
+    pub fn new(channels: usize, rows: usize) -> Self {
+        let zeros = || vec![T::ZERO; rows * channels];
+        Self {
+            rows: 0,
+            values: Vec::with_capacity(rows * channels),
+            wild: Vec::with_capacity(rows),
+            power: 0.0,
+            taken: 0,
+            good: Vec::with_capacity(rows),
+            x: zeros(),
+            r: zeros(),
+            scratch: Vec::with_capacity(channels),
+        }
+    }
+
+    /// Begins the next block.
+    pub fn reset(&mut self) {
+        self.rows = 0;
+        self.forget();
+    }
+
+    /// Discards the rows of this block.
+    pub fn forget(&mut self) {
+        self.values.clear();
+        self.wild.clear();
+        self.power = 0.0;
+    }
+}
+
 impl<T: Real> Whitener<T> {
-    /// Answers and learns from rows of one block. Returns how many it has taken in.
+    /// Answers rows of one block, and takes note of them. Returns how many it has taken in.
     pub(super) fn take_in(&mut self, stimuli: &[T], responses: &mut [T], first: usize) -> Result<usize> {
         let n = self.channels();
-        self.block.begin(stimuli.len() / n);
-        self.circuit.reserve(stimuli.len() / n);
+        self.block.taken = 0;
+        self.block.good.clear();
         let mut outcome = Ok(());
         for (row, s) in stimuli.chunks_exact(n).enumerate() {
-            let limits = Limits::new::<T>(&self.settings, &self.calibration);
-            if row > 0 && self.channels.would_revive(s, &limits) {
+            let limits = self.limits();
+            if row > 0 && self.screen.would_revive(s, limits) {
                 // Rows that are answered together have the same channels.
                 break;
             }
-            match self.screen(s) {
-                Row::Good => self.condition(s, row),
+            match self.look_at(s, limits) {
+                Row::Good => self.centre(s, row),
                 Row::Bad { channel } if self.settings.bad_samples == BadSamples::Error => {
                     outcome = Err(Error::BadSample {
                         index: (first + row) * n + channel,
@@ -35,13 +83,20 @@ impl<T: Real> Whitener<T> {
         }
         self.answer(responses);
         let taken = self.block.taken;
-        self.learn(stimuli);
+        self.note_all(stimuli);
         outcome.map(|()| taken)
     }
 
-    fn screen(&mut self, s: &[T]) -> Row {
-        let limits = Limits::new::<T>(&self.settings, &self.calibration);
-        let (row, revived) = self.channels.screen(s, &limits);
+    /// The limits within which a value can be used now.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            largest: self.settings.saturation.unwrap_or(f64::INFINITY).min(FARTHEST * self.unit),
+            tolerance: self.settings.floor * self.scale(),
+        }
+    }
+
+    fn look_at(&mut self, s: &[T], limits: Limits) -> Row {
+        let (row, revived) = self.screen.screen(s, limits);
         self.welcome(revived);
         self.samples.seen += 1;
         if row != Row::Good {
@@ -50,83 +105,124 @@ impl<T: Real> Whitener<T> {
         row
     }
 
-    /// Takes note that so many channels have come back: their means may be old.
+    /// Takes note that so many channels have come back.
     pub(super) fn welcome(&mut self, revived: u64) {
         if revived > 0 {
             self.samples.revivals += revived;
-            self.mean_age = self.mean_age.min(MEAN_AFTER_CHANGE);
-            self.block.mask_changed = true;
+            self.change_channels();
         }
     }
 
-    fn condition(&mut self, s: &[T], row: usize) {
-        let gathers = self.gathering.is_some();
-        if gathers {
-            self.gather(s);
-        }
+    fn centre(&mut self, s: &[T], row: usize) {
         let (n, place) = (s.len(), self.block.good.len());
         self.block.good.push(row);
+        let needed = (place + 1) * n;
+        if self.block.x.len() < needed {
+            self.block.x.resize(needed, T::ZERO);
+            self.block.r.resize(needed, T::ZERO);
+        }
+        self.centre_into(s, place);
+    }
+
+    /// x = s/unit − mean, within what can be answered with a finite response; 0 for channels that are left out.
+    pub(super) fn centre_into(&mut self, s: &[T], place: usize) {
+        let (n, most) = (s.len(), reach::<T>() * self.map.scale);
         let x = &mut self.block.x[place * n..(place + 1) * n];
-        self.calibration.condition(s, &self.channels, x);
-        if gathers {
-            // The row was screened with the scale before it, and may be too large for the new scale.
-            let most = T::from_f64(reach::<T>());
-            x.iter_mut().for_each(|x| *x = x.max(-most).min(most));
+        for (j, ((x, s), mean)) in x.iter_mut().zip(s).zip(&self.map.mean).enumerate() {
+            let centred = s.to_f64() / self.unit - mean;
+            *x = if self.live[j] { T::from_f64(centred.clamp(-most, most)) } else { T::ZERO };
         }
     }
 
-    /// Takes a row into the first calibration. Until that is complete, mean and scale are those of the rows so far.
-    fn gather(&mut self, s: &[T]) {
-        let Some(rows) = &mut self.gathering else { return };
-        let repeats = rows.last().is_some_and(|last| last.iter().zip(s).all(|(own, s)| *own == s.to_f64()));
-        if repeats {
-            return;
-        }
-        rows.push(s, &self.calibration.mean);
-        rows.calibrate(&self.channels, &mut self.calibration);
-        if !rows.is_full() {
-            return;
-        }
-        if self.calibration.scale > 0.0 {
-            self.mean_age = rows.len() as u64;
-            self.anchor = self.calibration.scale;
-            self.gathering = None;
-        } else {
-            rows.clear();
-        }
-    }
-
-    /// Responds to the good rows of the block at hand, and writes all of them.
+    /// Responds to the good rows at hand, and writes all of them.
     fn answer(&mut self, responses: &mut [T]) {
         let n = self.channels();
-        let (k, count) = (self.circuit.gains().len(), self.block.good.len());
-        let Block { x, r, z, .. } = &mut self.block;
-        self.circuit.respond(&x[..count * n], &mut r[..count * n], &mut z[..count * k]);
+        let count = self.block.good.len();
+        self.map.answer(&self.block.x[..count * n], &mut self.block.r[..count * n]);
         let mut place = 0;
         for (row, out) in responses.chunks_exact_mut(n).take(self.block.taken).enumerate() {
             if self.block.good.get(place) == Some(&row) {
-                self.mix(place, out);
-                self.block.last.copy_from_slice(out);
+                out.copy_from_slice(&self.block.r[place * n..(place + 1) * n]);
+                self.last.copy_from_slice(out);
                 place += 1;
             } else {
-                fill_bad(self.settings.bad_samples, &self.block.last, out);
+                fill_bad(self.settings.bad_samples, &self.last, out);
             }
         }
     }
 
-    /// The output (1 − s) x + s r of the channels that take part.
-    pub(super) fn mix(&self, place: usize, out: &mut [T]) {
-        let strength = T::from_f64(self.settings.strength);
-        let (x, r) = self.block.row(place);
-        for (j, out) in out.iter_mut().enumerate() {
-            let mixed = if strength == T::ONE { r[j] } else { (T::ONE - strength) * x[j] + strength * r[j] };
-            *out = if self.channels.is_live(j) { mixed } else { T::ZERO };
+    /// The response to a row, without learning.
+    pub(super) fn answer_alone(&mut self, s: &[T], out: &mut [T]) {
+        let n = s.len();
+        self.block.x.resize(self.block.x.len().max(n), T::ZERO);
+        self.centre_into(s, 0);
+        self.map.answer(&self.block.x[..n], out);
+    }
+
+    /// Takes note of the rows just answered, and learns at the end of a block.
+    fn note_all(&mut self, stimuli: &[T]) {
+        let n = self.channels();
+        for place in 0..self.block.good.len() {
+            let row = self.block.good[place];
+            self.note(&stimuli[row * n..(row + 1) * n], place);
         }
+        self.block.rows += self.block.taken;
+        if self.block.rows >= self.rows_together {
+            self.finish_block();
+        }
+    }
+
+    fn note(&mut self, s: &[T], place: usize) {
+        let silent = self.screen.watch(s, self.limits().tolerance);
+        if !self.adapting || self.settings.follow == Follow::Nothing {
+            return;
+        }
+        if silent {
+            self.samples.silent += 1;
+            return;
+        }
+        let n = s.len();
+        let (x, r) = (&self.block.x[place * n..(place + 1) * n], &self.block.r[place * n..(place + 1) * n]);
+        let power = self.power_of(r);
+        let wild = self.started && (!(power <= WILD * WILD) || self.is_excluded(x));
+        if wild {
+            self.samples.outliers += 1;
+        } else {
+            self.samples.learned += 1;
+            self.block.power += power;
+            if self.started && self.samples.learned.is_multiple_of(self.thinning) && all_finite(r) {
+                // An unusable row says nothing about the error, which is only shown.
+                let _ = self.responses.update(r);
+            }
+        }
+        let start = self.block.values.len();
+        self.block.values.extend(s.iter().map(|s| s.to_f64() / self.unit));
+        if let Some(imagination) = &self.imagination {
+            imagination.complete(&mut self.block.values[start..], &mut self.block.scratch);
+        }
+        self.block.wild.push(wild);
+    }
+
+    /// |r|²/N over the channels that take part, relative to what white responses of this strength have.
+    fn power_of(&self, r: &[T]) -> f64 {
+        let live = self.live.iter().filter(|live| **live).count().max(1);
+        let power = inner(r, r).to_f64();
+        if power.is_finite() { power / live as f64 } else { f64::MAX }
+    }
+
+    fn is_excluded(&self, x: &[T]) -> bool {
+        let Some(limit) = self.settings.exclude_above else { return false };
+        let far = |(x, deviation): (&T, &f64)| x.to_f64().abs() > limit * deviation;
+        x.iter().zip(&self.map.deviations).any(far)
     }
 }
 
-/// How many scales from the mean a value may lie: beyond that, responses could overflow.
-pub(super) fn reach<T: Real>() -> f64 {
+/// How many units from zero a value may lie: its square must be far from overflow.
+const FARTHEST: f64 = 1e100;
+
+/// How many scales from the mean a value may lie: beyond that, responses could overflow, and it is answered as if it
+/// lay there.
+fn reach<T: Real>() -> f64 {
     T::MAX.to_f64().cbrt()
 }
 

@@ -2,6 +2,7 @@
 
 use super::answering::fill_bad;
 use super::groups::Scratch;
+use super::screen::usable;
 use super::{BadSamples, GroupedWhitener, Whitener};
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_length};
@@ -117,12 +118,13 @@ impl<T: Real> Whitener<T> {
 
     fn whitening(&self) -> Result<Affine<T>> {
         let limit = self.settings.saturation.unwrap_or(f64::INFINITY);
-        let (before, after) = (self.mean().to_vec(), vec![0.0; self.channels()]);
+        let (before, after) = (self.mean(), vec![0.0; self.channels()]);
         Ok(Affine { before, after, limit, ..Affine::of(self, self.whitening_matrix()?) })
     }
 
     fn unwhitening(&self) -> Result<Affine<T>> {
-        let rest = |j| if self.channels.is_live(j) { self.mean()[j] } else { self.channels.reference(j) };
+        let mean = self.mean();
+        let rest = |j| if self.live[j] { mean[j] } else { self.screen.reference(j) };
         let after = (0..self.channels()).map(rest).collect();
         Ok(Affine { after, ..Affine::of(self, self.dewhitening_matrix()?) })
     }
@@ -150,7 +152,7 @@ impl<T: Real> Affine<T> {
             matrix,
             before: vec![0.0; n],
             after: vec![0.0; n],
-            live: (0..n).map(|j| whitener.channels.is_live(j)).collect(),
+            live: whitener.live.clone(),
             limit: f64::INFINITY,
             bad_samples: whitener.settings.bad_samples,
             last: vec![T::ZERO; n],
@@ -184,7 +186,7 @@ impl<T: Real> Affine<T> {
 
     /// The first channel that takes part and has no usable number.
     fn bad_channel(&self, row: &[T]) -> Option<usize> {
-        (0..row.len()).find(|&j| self.live[j] && !(row[j].to_f64().abs() < self.limit))
+        (0..row.len()).find(|&j| self.live[j] && !usable(row[j].to_f64(), self.limit))
     }
 
     fn map_row(&mut self, row: &[T], out: &mut [T]) {

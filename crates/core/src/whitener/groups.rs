@@ -135,6 +135,19 @@ impl<T: Real> GroupedWhitener<T> {
         self.whiteners_mut().for_each(Whitener::begin_context);
     }
 
+    /// Takes over what another one of the same groups has learned; see [`Whitener::take_over`].
+    ///
+    /// # Errors
+    /// When the other one has other groups.
+    pub fn take_over<U: Real>(&mut self, other: &GroupedWhitener<U>) -> Result<()> {
+        let same =
+            self.groups().map(|(channels, _)| channels).eq(other.groups().map(|(channels, _)| channels));
+        if !same {
+            return Err(Error::shape("whitener", "the same groups of channels", "others"));
+        }
+        self.whiteners_mut().zip(other.whiteners()).try_for_each(|(own, other)| own.take_over(other))
+    }
+
     /// Sets how strongly all of them whiten from now on; see [`Whitener::set_strength`].
     ///
     /// # Errors
@@ -180,10 +193,10 @@ impl<T: Real> GroupedWhitener<T> {
         self.assembled(Whitener::dewhitening_matrix)
     }
 
-    fn gathered<'a>(&'a self, of: impl Fn(&'a Whitener<T>) -> &'a [f64]) -> Vec<f64> {
+    fn gathered(&self, of: impl Fn(&Whitener<T>) -> Vec<f64>) -> Vec<f64> {
         let mut all = vec![0.0; self.channels];
         for (channels, whitener) in self.groups() {
-            channels.iter().zip(of(whitener)).for_each(|(&channel, &value)| all[channel] = value);
+            channels.iter().zip(of(whitener)).for_each(|(&channel, value)| all[channel] = value);
         }
         all
     }

@@ -3,8 +3,7 @@
 use super::{BadSamples, Whitener};
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_length};
-use crate::kernels::{all_finite, inner, recurrent};
-use crate::linalg::{Cholesky, weighted_gram};
+use crate::kernels::{all_finite, inner};
 use crate::matrix::Matrix;
 use crate::real::Real;
 
@@ -23,51 +22,32 @@ impl<T: Real> Undoing<T> {
 }
 
 impl<T: Real> Whitener<T> {
-    /// F_s = \[(1 − s) I + s M⁻¹\]/σ, which takes centred stimuli to responses, with zeros for channels that are left out.
+    /// F_s = (1 − s) I/σ + s C^−½, which takes centred stimuli to responses, with zeros for channels that are left out.
     ///
     /// # Errors
-    /// When the whitener has no scale yet.
+    /// When nothing has varied yet.
     pub fn whitening_matrix(&self) -> Result<Matrix> {
-        let scale = self.require_scale()?;
-        let s = self.settings.strength;
-        let inverse =
-            Cholesky::new(self.inverse_matrix()).map_err(|test| self.circuit().invalid(test))?.inverse();
-        let n = self.channels();
-        let live = |i, j| self.channels.is_live(i) && self.channels.is_live(j);
-        Ok(Matrix::from_fn(n, n, |i, j| {
-            let own = if i == j { 1.0 - s } else { 0.0 };
-            if live(i, j) { (own + s * inverse[(i, j)]) / scale } else { 0.0 }
-        }))
+        self.require_map()?;
+        Ok(self.in_units_of_the_input(self.map.whitening(), 1.0 / self.unit))
     }
 
     /// The inverse of [`Self::whitening_matrix`] on the channels that take part.
     ///
     /// # Errors
-    /// When the whitener has no scale yet.
+    /// When nothing has varied yet.
     pub fn dewhitening_matrix(&self) -> Result<Matrix> {
-        let whitening = self.whitening_matrix()?;
-        let n = self.channels();
-        let live: Vec<usize> = (0..n).filter(|&j| self.channels.is_live(j)).collect();
-        let block = Matrix::from_fn(live.len(), live.len(), |i, j| whitening[(live[i], live[j])]);
-        let inverse = Cholesky::new(block).map_err(|test| self.circuit().invalid(test))?.inverse();
-        let mut whole = Matrix::zeros(n, n);
-        for (j, &column) in live.iter().enumerate() {
-            for (i, &row) in live.iter().enumerate() {
-                whole[(row, column)] = inverse[(i, j)];
-            }
-        }
-        Ok(whole)
+        self.require_map()?;
+        Ok(self.in_units_of_the_input(self.map.dewhitening(), self.unit))
     }
 
-    /// M in double precision, from the gains in double precision.
-    fn inverse_matrix(&self) -> Matrix {
-        let weights = self.circuit().synapses().feedback().cast();
-        weighted_gram(&weights, self.gains(), self.settings.leak)
+    fn in_units_of_the_input(&self, mut matrix: Matrix, unit: f64) -> Matrix {
+        matrix.as_mut_slice().iter_mut().for_each(|entry| *entry *= unit);
+        matrix
     }
 
-    fn require_scale(&self) -> Result<f64> {
-        if self.calibration.scale > 0.0 {
-            return Ok(self.calibration.scale);
+    fn require_map(&self) -> Result<()> {
+        if self.map.scale > 0.0 {
+            return Ok(());
         }
         let reason = "the whitener has no scale yet; let it see varying input first, or train it";
         Err(Error::Incompatible { argument: "whitener".into(), reason })
@@ -99,13 +79,13 @@ impl<T: Real> Whitener<T> {
         undoing: &mut Undoing<T>,
     ) -> Result<()> {
         let whole = all_finite(response);
-        let revived = if whole { self.channels.revive(|j| response[j] != T::ZERO) } else { 0 };
+        let revived = if whole { self.screen.revive(|j| response[j] != T::ZERO) } else { 0 };
         self.welcome(revived);
         if revived > 0 || self.block.rows == 0 {
             undoing.matrix = None;
         }
         if whole {
-            self.invert_row(response, &mut undoing.matrix, stimulus)?;
+            self.invert_row(response, &mut undoing.matrix, stimulus);
         } else {
             stimulus.fill(T::from_f64(f64::NAN));
         }
@@ -116,8 +96,8 @@ impl<T: Real> Whitener<T> {
     }
 
     pub(super) fn require_replay(&self) -> Result<()> {
-        if self.gathering.is_some() {
-            let reason = "replay needs a mean and a scale from training; this one takes them from its stream";
+        if !self.started {
+            let reason = "replay needs a whitener that was trained; this one begins with its stream";
             return Err(Error::Incompatible { argument: "whitener".into(), reason });
         }
         if matches!(self.settings.bad_samples, BadSamples::Hold | BadSamples::Zero) {
@@ -128,23 +108,13 @@ impl<T: Real> Whitener<T> {
         Ok(())
     }
 
-    /// s = σ M y + mean; by the explicit inverse where that is not all, which is good until the circuit moves.
-    fn invert_row(&self, y: &[T], matrix: &mut Option<Matrix>, s: &mut [T]) -> Result<()> {
-        let n = y.len();
-        let mut x = vec![T::ZERO; n];
-        if self.settings.strength == 1.0 && self.channels.live_count() == n {
-            recurrent(self.circuit().parts(), y, &mut vec![T::ZERO; self.gains().len()], &mut x);
-        } else {
-            let matrix = match matrix {
-                Some(known) => known,
-                None => matrix.insert(self.dewhitening_matrix()?),
-            };
-            let y: Vec<f64> = y.iter().map(|y| y.to_f64()).collect();
-            for (i, x) in x.iter_mut().enumerate() {
-                *x = T::from_f64(inner(matrix.column(i), &y) / self.calibration.scale);
-            }
+    /// s = (F⁻¹ y + mean) unit; the inverse is good until the map moves. A channel that is left out rests where it was.
+    fn invert_row(&self, y: &[T], matrix: &mut Option<Matrix>, s: &mut [T]) {
+        let matrix = matrix.get_or_insert_with(|| self.map.dewhitening());
+        let y: Vec<f64> = y.iter().map(|y| y.to_f64()).collect();
+        for (j, s) in s.iter_mut().enumerate() {
+            let restored = (inner(matrix.column(j), &y) + self.map.mean[j]) * self.unit;
+            *s = T::from_f64(if self.live[j] { restored } else { self.screen.reference(j) });
         }
-        self.calibration.restore(&x, &self.channels, s);
-        Ok(())
     }
 }

@@ -6,8 +6,8 @@
 //! undoing will take.
 
 use super::answering::fill_bad;
-use super::channels::{Limits, Row};
 use super::inverse::Undoing;
+use super::screen::Row;
 use super::{BadSamples, GroupedWhitener, Whitener};
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_length};
@@ -45,37 +45,29 @@ impl<T: Real> Whitener<T> {
 
     /// Answers a row without learning, and writes the answer. Returns the first channel that cannot be used, if any.
     fn answer_and_write(&mut self, s: &[T], out: &mut [T], write: &mut dyn FnMut(&mut [T])) -> Option<usize> {
-        let channels = self.channels.clone();
-        let limits = Limits::new::<T>(&self.settings, &self.calibration);
-        let (verdict, revived) = self.channels.screen(s, &limits);
+        let before = self.screen.clone();
+        let (verdict, revived) = self.screen.screen(s, self.limits());
+        let after = std::mem::replace(&mut self.screen, before);
         if let Row::Bad { channel } = verdict {
-            self.channels = channels;
-            fill_bad(self.settings.bad_samples, &self.block.last, out);
+            fill_bad(self.settings.bad_samples, &self.last, out);
             write(out);
             return Some(channel);
         }
+        if revived > 0 {
+            let mut returned = self.clone();
+            returned.screen = after;
+            returned.change_channels();
+            returned.answer_alone(s, out);
+            write(out);
+            // When the run is undone, a response that is not zero shows that a channel has come back.
+            let seen = |j: usize| self.live[j] || !returned.live[j] || out[j] != T::ZERO;
+            if (0..s.len()).all(seen) {
+                return None;
+            }
+        }
         self.answer_alone(s, out);
         write(out);
-        // When the run is undone, a response that is not zero shows that a channel has come back.
-        let seen = |j: usize| channels.is_live(j) || !self.channels.is_live(j) || out[j] != T::ZERO;
-        let all_seen = revived == 0 || (0..s.len()).all(seen);
-        self.channels = channels;
-        if !all_seen {
-            self.answer_alone(s, out);
-            write(out);
-        }
         None
-    }
-
-    /// The response to a row, without learning.
-    fn answer_alone(&mut self, s: &[T], out: &mut [T]) {
-        let (n, k) = (s.len(), self.gains().len());
-        self.block.begin(1);
-        self.circuit.reserve(1);
-        self.calibration.condition(s, &self.channels, &mut self.block.x[..n]);
-        let (x, r, z) = (&self.block.x[..n], &mut self.block.r[..n], &mut self.block.z[..k]);
-        self.circuit.respond(x, r, z);
-        self.mix(0, out);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The settings of a whitener: every parameter, its default and its trade-off.
 
 use crate::error::{Error, Result, require_positive};
+use crate::estimator::usual_shortest;
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +52,18 @@ pub enum BadSamples {
     Error,
 }
 
+/// What a whitener follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "model-file", serde(rename_all = "snake_case"))]
+pub enum Follow {
+    /// The covariance in force, whatever it changes with.
+    #[default]
+    Contexts,
+    /// Nothing: it stays as it was fitted.
+    Nothing,
+}
+
 /// How a [`crate::Whitener`] adapts. The defaults work on data that has not been checked or cleaned.
 ///
 /// ```
@@ -58,7 +71,7 @@ pub enum BadSamples {
 ///
 /// let settings = WhitenerSettings {
 ///     sample_rate: Some(250.0),
-///     time_constant: Span::Seconds(8.0),
+///     time_constant: Some(Span::Seconds(8.0)),
 ///     ..WhitenerSettings::default()
 /// };
 /// settings.validate()?;
@@ -70,80 +83,65 @@ pub enum BadSamples {
 pub struct WhitenerSettings {
     /// Samples a second; needed only where a time is given in seconds.
     pub sample_rate: Option<f64>,
-    /// τ: how long the gains remember (1000 samples). Four times as long halves the noise of the gains, which leaves
-    /// a whitening error of about √(1/τ) along each axis, but they follow a change of context four times more slowly.
-    pub time_constant: Span,
+    /// What is signal and what is context: the length of the shortest memory. What changes faster is signal and is
+    /// left alone; a new context is believed when it has been there for about as long. None, the default, means about
+    /// two samples for each channel, and that the samples themselves show how long to remember.
+    pub time_constant: Option<Span>,
     /// How long the synapses remember; none means that they do not change. It should be a hundred time
     /// constants or more: synapses that follow one context forget the others.
     pub synapse_time_constant: Option<Span>,
-    /// How long the running mean remembers; none means ten time constants. Slower signals than this are taken for
-    /// drift and removed.
-    pub mean_time_constant: Option<Span>,
-    /// s in F_s = \[(1 − s) I + s M⁻¹\]/σ: 0 only centres and scales, 1 whitens (the default). Values between keep some
+    /// s in F_s = (1 − s) I/σ + s C^−½: 0 only centres and scales, 1 whitens (the default). Values between keep some
     /// of the correlations, and amplify weak directions less.
     pub strength: f64,
     /// What to do with samples that cannot be used.
     pub bad_samples: BadSamples,
+    /// What it follows.
+    pub follow: Follow,
     /// Values this large, of either sign, count as saturated, in units of the input; none means no limit.
     pub saturation: Option<f64>,
-    /// The number of samples between two updates of mean, gains and synapses (1). More is cheaper for many channels; it delays
-    /// adaptation by as much, so it should stay well below the time constant.
-    pub update_every: usize,
-    /// The number of samples (200) from which a whitener without a model estimates its mean and scale. More gives
-    /// steadier estimates, but later.
-    pub calibration: usize,
     /// The smallest standard deviation, relative to the scale of the input, that is amplified to one (1e-3).
     /// Directions and channels with less count as empty; a smaller floor amplifies weaker ones, and their noise.
     pub floor: f64,
-    /// A sample whose response is this many times (30) larger than expected is answered but not learned from, and
-    /// one that is as much smaller counts as silence. A smaller limit shields better against artefacts, and mistakes more of a
-    /// heavy-tailed signal for them.
-    pub outlier_limit: f64,
-    /// How long the input must stay too large, or too small, until that counts as a permanent change, and mean and scale
-    /// are estimated again; none means two time constants, and at least 2000 samples. A shorter time recovers sooner from
-    /// a change of units, but takes long artefacts for one.
-    pub patience: Option<Span>,
-    /// The leak α in M = αI + W diag(g) Wᵀ, relative to the scale of the input (1). In directions that no interneuron
-    /// reaches, M is α; so with fewer interneurons than channels it must not be below the floor. With K ≥ N it hardly
-    /// matters.
-    pub leak: f64,
+    /// The number of samples between two updates; none means a third of the number of channels, 128 at most. More is
+    /// cheaper, and delays adaptation by as much. Every sample is answered at once.
+    pub update_every: Option<usize>,
+    /// Samples with a channel further from its mean than so many of its standard deviations are answered, but not
+    /// learned from unless they go on; none means that only wild ones are left out.
+    pub exclude_above: Option<f64>,
 }
 
 impl Default for WhitenerSettings {
     fn default() -> Self {
         Self {
             sample_rate: None,
-            time_constant: Span::Samples(1000.0),
+            time_constant: None,
             synapse_time_constant: None,
-            mean_time_constant: None,
             strength: 1.0,
             bad_samples: BadSamples::Mark,
+            follow: Follow::Contexts,
             saturation: None,
-            update_every: 1,
-            calibration: 200,
             floor: 1e-3,
-            outlier_limit: 30.0,
-            patience: None,
-            leak: 1.0,
+            update_every: None,
+            exclude_above: None,
         }
     }
 }
 
-/// The time constants of a whitener, in samples.
+/// The times of a whitener, in samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeConstants {
-    /// Of the gains.
-    pub gains: f64,
-    /// Of the synapses; none when they do not change.
+    /// The length of the shortest memory.
+    pub shortest: f64,
+    /// How long synapses remember; none when they do not change.
     pub synapses: Option<f64>,
-    /// Of the running mean.
-    pub mean: f64,
-    /// How long a change must last to count as permanent.
-    pub patience: f64,
 }
 
-/// Artefacts are seldom longer.
-const LEAST_PATIENCE: f64 = 2000.0;
+/// Up to so many rows are learned from together, unless somebody wants more.
+const USUALLY_TOGETHER: usize = 128;
+/// And so many at the most.
+pub(crate) const MOST_TOGETHER: usize = 65_536;
+/// The number of channels for each of them.
+const CHANNELS_PER_ROW: usize = 3;
 
 impl WhitenerSettings {
     /// Checks every number.
@@ -154,36 +152,38 @@ impl WhitenerSettings {
         if let Some(rate) = self.sample_rate {
             require_positive("sample_rate", rate)?;
         }
-        self.time_constants()?;
+        self.time_constants(1)?;
         if let Some(limit) = self.saturation {
             require_positive("saturation", limit)?;
         }
         let share = |x: f64| (0.0..=1.0).contains(&x);
         require("strength", "a number from 0 to 1", self.strength, share)?;
-        require("update_every", "1 sample or more", self.update_every as f64, |x| x >= 1.0)?;
-        require("calibration", "8 samples or more", self.calibration as f64, |x| x >= 8.0)?;
-        require("floor", "a number from 1e-6 to 0.5", self.floor, |x| (1e-6..=0.5).contains(&x))?;
-        require("outlier_limit", "a number from 4 to 1e6", self.outlier_limit, |x| (4.0..=1e6).contains(&x))?;
-        require("leak", "a number from 0 to 1000", self.leak, |x| (0.0..=1000.0).contains(&x))
+        if let Some(rows) = self.update_every {
+            let fits = |x: f64| (1.0..=MOST_TOGETHER as f64).contains(&x);
+            require("update_every", "1 to 65536 samples", rows as f64, fits)?;
+        }
+        if let Some(limit) = self.exclude_above {
+            require("exclude_above", "a number from 2 to 1e6", limit, |x| (2.0..=1e6).contains(&x))?;
+        }
+        require("floor", "a number from 1e-6 to 0.5", self.floor, |x| (1e-6..=0.5).contains(&x))
     }
 
-    /// The time constants in samples.
+    /// The times in samples, for so many channels.
     ///
     /// # Errors
     /// When one is shorter than a sample or not finite, or is in seconds and there is no sample rate.
-    pub fn time_constants(&self) -> Result<TimeConstants> {
-        let samples = |argument, span: Span| span.samples(argument, self.sample_rate);
-        let gains = samples("time_constant", self.time_constant)?;
-        let synapses =
-            self.synapse_time_constant.map(|span| samples("synapse_time_constant", span)).transpose()?;
-        let mean = self.mean_time_constant.map(|span| samples("mean_time_constant", span)).transpose()?;
-        let patience = self.patience.map(|span| samples("patience", span)).transpose()?;
-        Ok(TimeConstants {
-            gains,
-            synapses,
-            mean: mean.unwrap_or(10.0 * gains),
-            patience: patience.unwrap_or((2.0 * gains).max(LEAST_PATIENCE)),
-        })
+    pub fn time_constants(&self, channels: usize) -> Result<TimeConstants> {
+        let samples = |argument, span: Option<Span>| {
+            span.map(|span| span.samples(argument, self.sample_rate)).transpose()
+        };
+        let shortest = samples("time_constant", self.time_constant)?;
+        let synapses = samples("synapse_time_constant", self.synapse_time_constant)?;
+        Ok(TimeConstants { shortest: shortest.unwrap_or_else(|| usual_shortest(channels)), synapses })
+    }
+
+    /// After how many samples a whitener of so many channels learns from them.
+    pub fn rows_together(&self, channels: usize) -> usize {
+        self.update_every.unwrap_or_else(|| (channels / CHANNELS_PER_ROW).clamp(1, USUALLY_TOGETHER))
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use super::channels::Exclusion;
+use super::Whitener;
+use super::screen::Exclusion;
 use super::settings::TimeConstants;
-use super::{Whitener, thinning};
-use crate::linalg::symmetric_eigenvalues;
 use crate::matrix::Matrix;
 use crate::real::Real;
 
@@ -16,37 +15,40 @@ use crate::real::Real;
 pub struct SampleCounts {
     /// Rows taken in, of any kind.
     pub seen: u64,
-    /// Rows that mean, gains and synapses have learned from.
+    /// Rows that it has learned from.
     pub learned: u64,
-    /// Rows with a NaN, an infinity, a saturated value or one far larger than all others.
+    /// Rows with a NaN, an infinity or a saturated value.
     pub bad: u64,
-    /// Rows that were answered but too large to learn from.
+    /// Rows that were answered but too wild to learn from, unless they went on.
     pub outliers: u64,
-    /// Rows that were too small to learn from.
-    pub quiet: u64,
     /// Rows in which no channel had moved for a while.
     pub silent: u64,
-    /// How often the context seemed to have changed, and the gains were made to adapt quickly.
+    /// How often the context was found to have changed.
     pub switches: u64,
-    /// How often mean and scale were estimated again because the input had changed permanently.
-    pub recalibrations: u64,
     /// How often a channel was left out.
     pub exclusions: u64,
     /// How often a channel came back.
     pub revivals: u64,
 }
 
-/// How often the guard of positive definiteness acted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "model-file", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "model-file", serde(deny_unknown_fields))]
-pub struct GuardCounts {
-    /// A step was taken without its synapses, or with sensitivities computed anew.
-    pub corrected: u64,
-    /// A step was shortened.
-    pub shortened: u64,
-    /// A step was not taken.
-    pub refused: u64,
+/// How much a memory counts, which may be used as it is, along its trend, and scaled by its gain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryWeight {
+    /// Its length in samples; infinite for the memory since the last change.
+    pub length: f64,
+    /// Its weight as it is.
+    pub plain: f64,
+    /// With its mean carried on along its trend.
+    pub trend: f64,
+    /// With its covariance scaled by how large samples have been lately.
+    pub gain: f64,
+}
+
+impl MemoryWeight {
+    /// Of all three.
+    pub fn total(&self) -> f64 {
+        self.plain + self.trend + self.gain
+    }
 }
 
 /// How a [`Whitener`] is doing. Its `Display` is meant for people.
@@ -54,10 +56,8 @@ pub struct GuardCounts {
 pub struct WhitenerStatus {
     /// Samples by kind.
     pub samples: SampleCounts,
-    /// Actions of the guard.
-    pub guard: GuardCounts,
-    /// Whether mean and scale are settled.
-    pub calibrated: bool,
+    /// Whether it knows enough of its stream to answer.
+    pub started: bool,
     /// Whether it adapts, or has been told to pause.
     pub adapting: bool,
     /// σ, the scale of the input.
@@ -68,38 +68,46 @@ pub struct WhitenerStatus {
     pub duplicates: Vec<(usize, usize)>,
     /// How many directions of the input carry more than the floor; the number of live channels when none is empty.
     pub rank: Option<usize>,
-    /// Interneurons along which M is as small as it may become.
-    pub at_floor: usize,
     /// The whitening error as far as the latest responses show it.
     pub error: Option<f64>,
     /// The error that perfectly white responses would show by now; an error below this cannot be told from zero.
     pub noise_floor: f64,
-    /// The time constants in samples.
+    /// How many samples the covariance in force rests on.
+    pub rows_in_force: f64,
+    /// The weights of the memories, from the shortest to the one since the last change.
+    pub memories: Vec<MemoryWeight>,
+    /// The sample with which the latest change of context began, counted from the first that was learned from.
+    pub last_change: Option<u64>,
+    /// The times in samples.
     pub time_constants: TimeConstants,
 }
 
-/// The estimates of covariances are used from this many samples for each channel on.
-const ENOUGH: f64 = 4.0;
-
 impl<T: Real> Whitener<T> {
     /// How it is doing.
+    #[allow(clippy::cast_sign_loss)]
     pub fn status(&mut self) -> WhitenerStatus {
         let n = self.channels();
-        let known = self.samples.learned as f64 >= ENOUGH * (n * thinning(n)) as f64;
-        let covariance = known.then(|| self.inputs.covariance());
         let floor = self.settings.floor;
+        let known = self.started && self.map.scale > 0.0;
+        let memory =
+            |(length, [plain, trend, gain]): (f64, [f64; 3])| MemoryWeight { length, plain, trend, gain };
         WhitenerStatus {
             samples: self.samples,
-            guard: self.guard,
-            calibrated: self.gathering.is_none(),
+            started: self.started,
             adapting: self.adapting,
-            scale: self.calibration.scale,
-            excluded: (0..n).filter_map(|j| self.channels.exclusion(j).map(|why| (j, why))).collect(),
-            duplicates: covariance.as_ref().map_or_else(Vec::new, |c| duplicates(c, floor)),
-            rank: covariance.as_ref().and_then(|c| rank(c, floor)),
-            at_floor: (0..self.gains().len()).filter(|&i| self.circuit.is_at_floor(i)).count(),
+            scale: self.scale(),
+            excluded: (0..n).filter_map(|j| self.screen.exclusion(j).map(|why| (j, why))).collect(),
+            duplicates: if known {
+                duplicates(self.estimator.covariance_in_force(), floor)
+            } else {
+                Vec::new()
+            },
+            rank: known.then(|| self.screen.live_count() - self.map.lifted),
             error: self.responses.error(),
             noise_floor: self.responses.noise_floor(),
+            rows_in_force: if self.started { self.estimator.rows_in_force() } else { 0.0 },
+            memories: self.estimator.weights().into_iter().map(memory).collect(),
+            last_change: self.estimator.last_change().map(|row| row as u64),
             time_constants: self.pace,
         }
     }
@@ -115,27 +123,27 @@ fn duplicates(covariance: &Matrix, floor: f64) -> Vec<(usize, usize)> {
     (0..n).flat_map(|j| (0..j).map(move |i| (i, j))).filter(|&(i, j)| alike(i, j)).collect()
 }
 
-/// The number of directions with a standard deviation above the floor, in units of the scale.
-fn rank(covariance: &Matrix, floor: f64) -> Option<usize> {
-    let values = symmetric_eigenvalues(covariance)?;
-    Some(values.iter().filter(|&&value| value > floor * floor).count())
-}
-
 impl fmt::Display for WhitenerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SampleCounts { seen, learned, bad, outliers, quiet, silent, .. } = self.samples;
+        let SampleCounts { seen, learned, bad, outliers, silent, switches, .. } = self.samples;
         writeln!(f, "samples       {seen} seen, {learned} learned from")?;
-        writeln!(f, "left aside    {bad} bad, {outliers} outliers, {quiet} quiet, {silent} silent")?;
-        writeln!(f, "contexts      {} changes detected", self.samples.switches)?;
+        writeln!(f, "left aside    {bad} bad, {outliers} wild, {silent} silent")?;
+        write!(f, "contexts      {switches} changes detected")?;
+        match self.last_change {
+            Some(row) => writeln!(f, ", the latest from sample {row} on")?,
+            None => writeln!(f)?,
+        }
         self.describe_state(f)?;
         self.describe_error(f)?;
         self.describe_channels(f)?;
-        let GuardCounts { corrected, shortened, refused } = self.guard;
-        writeln!(f, "guard         {corrected} steps corrected, {shortened} shortened, {refused} refused")?;
-        let TimeConstants { gains, synapses, mean, .. } = self.time_constants;
-        write!(f, "time constant {gains} samples for gains, {mean} for the mean, ")?;
+        let TimeConstants { shortest, synapses } = self.time_constants;
+        write!(
+            f,
+            "memory        {:.0} samples in force, {shortest} in the shortest memory; ",
+            self.rows_in_force
+        )?;
         match synapses {
-            Some(samples) => write!(f, "{samples} for synapses"),
+            Some(samples) => write!(f, "synapses remember {samples}"),
             None => f.write_str("synapses do not change"),
         }
     }
@@ -143,16 +151,12 @@ impl fmt::Display for WhitenerStatus {
 
 impl WhitenerStatus {
     fn describe_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match (self.calibrated, self.adapting) {
-            (false, _) => "gathering mean and scale",
+        let state = match (self.started, self.adapting) {
+            (false, _) => "waiting for samples that vary",
             (true, true) => "adapting",
             (true, false) => "paused",
         };
-        let again = match self.samples.recalibrations {
-            0 => String::new(),
-            times => format!(", recalibrated {times} times"),
-        };
-        writeln!(f, "state         {state}; scale {:.6e}{again}", self.scale)
+        writeln!(f, "state         {state}; scale {:.6e}", self.scale)
     }
 
     fn describe_error(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -176,11 +180,7 @@ impl WhitenerStatus {
             writeln!(f, "channel {second:<5} carries the same signal as channel {first}")?;
         }
         if let Some(rank) = self.rank {
-            writeln!(
-                f,
-                "rank          {rank} directions above the floor, {} interneurons at it",
-                self.at_floor
-            )?;
+            writeln!(f, "rank          {rank} directions above the floor")?;
         }
         Ok(())
     }

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use rand::Rng;
 
-use super::channels::Exclusion;
 use super::groups::require_partition;
 use super::settings::WhitenerSettings;
-use super::{GainPrior, GroupedWhitener, Whitener};
+use super::{GainPrior, GroupedWhitener, LEAK, Learned, Whitener};
 use crate::error::{Error, Result, Test};
+use crate::estimator::usual_shortest;
 use crate::linalg::{product, symmetric_eigen};
 use crate::matrix::Matrix;
 use crate::metrics::require_symmetric;
@@ -72,10 +72,11 @@ pub struct WhitenerTraining {
 /// What the training set says about the channels and the contexts.
 struct Evidence {
     mean: Vec<f64>,
-    scale: f64,
     dead: Vec<bool>,
     /// The covariances in units of the scale, lifted to the floor.
     covariances: Vec<Matrix>,
+    /// Of all samples, in their own units.
+    count: f64,
     pooled: Matrix,
 }
 
@@ -85,8 +86,8 @@ const MOST_ITERATIONS: usize = 500;
 impl WhitenerTraining {
     /// Trains a whitener. `watch` sees every iteration of learning the synapses and may end it.
     ///
-    /// With one context the gains are the best ones for its covariance. With several the synapses are learned across
-    /// them, the gains that are best in each give the prior, and the gains start at its mean.
+    /// It begins with the mean and covariance of all samples, so that their responses are white. With several contexts
+    /// the synapses are learned across them, and the gains that are best in each give the prior.
     ///
     /// # Errors
     /// When there is no context, one has no samples, sizes do not match, nothing varies, a setting is out of range, no gains make M
@@ -100,16 +101,16 @@ impl WhitenerTraining {
         settings.validate()?;
         self.require_room()?;
         let evidence = Evidence::new(&self.moments, settings.floor)?;
-        let start = self.start(&evidence, settings.leak, rng)?;
-        let synapses = self.learned(start, &evidence, settings.leak, watch)?;
-        let gains_for = |covariance: &Matrix| optimal_gains(&synapses, covariance, settings.leak);
-        if evidence.covariances.len() == 1 {
-            let gains = gains_for(&evidence.pooled)?;
-            return evidence.whitener(synapses, gains, settings);
-        }
-        let gains: Vec<Vec<f64>> = evidence.covariances.iter().map(gains_for).collect::<Result<_>>()?;
-        let prior = GainPrior::of(&gains);
-        Ok(evidence.whitener(synapses, prior.mean.clone(), settings)?.with_prior(prior))
+        let start = self.start(&evidence, rng)?;
+        let synapses = self.learned(start, &evidence, watch)?;
+        let gains_for = |covariance: &Matrix| optimal_gains(&synapses, covariance, LEAK);
+        let prior = if evidence.covariances.len() == 1 {
+            None
+        } else {
+            let gains: Vec<Vec<f64>> = evidence.covariances.iter().map(gains_for).collect::<Result<_>>()?;
+            Some(GainPrior::of(&gains))
+        };
+        Ok(Whitener::new(synapses, settings)?.fitted(evidence.learned(), prior))
     }
 
     /// Trains a whitener for each of several groups of channels, one after another; see [`Self::fit`]. The number of
@@ -154,11 +155,11 @@ impl WhitenerTraining {
         require_whitener(channels, interneurons)
     }
 
-    fn start(&self, evidence: &Evidence, leak: f64, rng: &mut (impl Rng + ?Sized)) -> Result<Matrix> {
+    fn start(&self, evidence: &Evidence, rng: &mut (impl Rng + ?Sized)) -> Result<Matrix> {
         let n = evidence.mean.len();
         let k = self.interneurons.unwrap_or(n);
         match &self.synapses {
-            TrainingSynapses::Eigenbasis => starts::mean_eigenbasis(&evidence.covariances, k, leak, rng),
+            TrainingSynapses::Eigenbasis => starts::mean_eigenbasis(&evidence.covariances, k, LEAK, rng),
             TrainingSynapses::Random => Ok(starts::orthogonal(n, k, rng)),
             TrainingSynapses::Given(synapses) => {
                 let columns = self.interneurons.unwrap_or(synapses.columns());
@@ -172,14 +173,13 @@ impl WhitenerTraining {
         &self,
         start: Matrix,
         evidence: &Evidence,
-        leak: f64,
         mut watch: impl FnMut(LearningProgress) -> ControlFlow<()>,
     ) -> Result<Matrix> {
         if self.rule == TrainingRule::None || evidence.covariances.len() == 1 || start.columns() == 0 {
             return Ok(start);
         }
         let covariances = evidence.covariances.clone();
-        let mut learner = SynapseLearner::new(start, covariances, leak, SynapseLearner::GAIN_COST)?;
+        let mut learner = SynapseLearner::new(start, covariances, LEAK, SynapseLearner::GAIN_COST)?;
         for _ in 0..MOST_ITERATIONS {
             let progress = learner.advance(1);
             if watch(progress).is_break() || progress.state != LearningState::Learning {
@@ -222,25 +222,18 @@ impl Evidence {
         Ok(Self {
             mean: pooled.mean().to_vec(),
             covariances: covariances.iter().map(normalise).collect::<Result<_>>()?,
-            pooled: normalise(&pooled.covariance()?)?,
-            scale,
+            count: pooled.count() as f64,
+            pooled: pooled.covariance()?,
             dead,
         })
     }
 
-    fn whitener<T: Real>(
-        self,
-        synapses: Matrix,
-        gains: Vec<f64>,
-        settings: WhitenerSettings,
-    ) -> Result<Whitener<T>> {
-        let mut whitener =
-            Whitener::assemble(synapses, gains, settings)?.calibrated(self.mean.clone(), self.scale);
-        for (channel, _) in self.dead.iter().enumerate().filter(|(_, dead)| **dead) {
-            whitener.channels.exclude(channel, Exclusion::Constant, self.mean[channel], 1.0);
-        }
-        whitener.imagine_absent();
-        Ok(whitener)
+    fn learned(self) -> Learned {
+        // A stack of covariances does not say how many samples it stands for; it is believed like a few at least.
+        let count = self.count.max(usual_shortest(self.mean.len()));
+        let (n, pooled) = (self.mean.len(), self.pooled);
+        let covariance = Matrix::from_fn(n, n, |i, j| f64::midpoint(pooled[(i, j)], pooled[(j, i)]));
+        Learned { count, mean: self.mean, covariance, dead: self.dead }
     }
 }
 

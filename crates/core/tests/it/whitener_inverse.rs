@@ -33,15 +33,17 @@ fn product(a: &Matrix, b: &Matrix) -> Matrix {
 fn strength_mixes_the_whitened_with_the_scaled_input() {
     for strength in STRENGTHS {
         let mut whitener = adapted::<f64>(strength);
-        let (scale, m) = (whitener.scale(), whitener.circuit().inverse_whitening_matrix());
-        let matrix = whitener.whitening_matrix().unwrap();
-        // M σ F_s = (1 − s) M + s I.
-        let scaled = Matrix::from_fn(CHANNELS, CHANNELS, |i, j| scale * matrix[(i, j)]);
+        let (scale, matrix) = (whitener.scale(), whitener.whitening_matrix().unwrap());
+        whitener.set_strength(1.0).unwrap();
+        let whole = whitener.whitening_matrix().unwrap();
+        whitener.set_strength(strength).unwrap();
+        assert_eq!(whitener.whitening_matrix().unwrap(), matrix);
+        // F_s = (1 − s) I/σ + s F.
         let expected = Matrix::from_fn(CHANNELS, CHANNELS, |i, j| {
-            (1.0 - strength) * m[(i, j)] + if i == j { strength } else { 0.0 }
+            strength * whole[(i, j)] + if i == j { (1.0 - strength) / scale } else { 0.0 }
         });
-        assert!(farthest(product(&m, &scaled).as_slice(), expected.as_slice()) < 1e-12, "{strength}");
-        let (mean, stimuli) = (whitener.mean().to_vec(), other_context(50));
+        assert!(farthest(matrix.as_slice(), expected.as_slice()) < 1e-12, "{strength}");
+        let (mean, stimuli) = (whitener.mean(), other_context(50));
         whitener.pause();
         let responses = whitened(&mut whitener, &stimuli);
         for (s, r) in stimuli.chunks_exact(CHANNELS).zip(responses.chunks_exact(CHANNELS)) {
@@ -95,9 +97,9 @@ fn replay_difference(settings: &WhitenerSettings, stimuli: &[f64]) -> f64 {
 
 fn replayed() -> Vec<WhitenerSettings> {
     let settings = |strength, update_every| WhitenerSettings {
-        time_constant: Span::Samples(200.0),
+        time_constant: Some(Span::Samples(200.0)),
         strength,
-        update_every,
+        update_every: Some(update_every),
         ..WhitenerSettings::default()
     };
     vec![settings(1.0, 1), settings(0.7, 8), settings(1.0, 8), settings(0.7, 1)]

@@ -100,15 +100,17 @@ fn median(mut values: Vec<f64>) -> f64 {
     f64::midpoint(values[values.len() / 2], values[(values.len() - 1) / 2])
 }
 
+/// Late it is better than the plain rule at any rate, since its map is not limited to what gains can reach. Early it is
+/// not: it estimates a covariance, and 300 samples of 25 channels say less of that than of 25 gains.
 #[test]
-fn it_is_at_least_as_good_as_the_plain_rule_at_its_best_rate_early_and_late() {
+fn it_is_better_than_the_plain_rule_at_its_best_rate_late() {
     let Some(covariances) = natural::covariances() else { return };
     let comparison = Comparison::new(covariances);
-    // Early is after 300 samples. Late takes a minute with ten seeds on one core, so it has three here.
-    for (name, seeds, window) in [("early", 10, 200..300), ("late", 3, 5000..10_000)] {
+    // Late takes a minute with ten seeds on one core, so it has three here.
+    for (name, seeds, window, share) in [("early", 10, 200..300, 1.6), ("late", 3, 5000..10_000, 0.6)] {
         let medians = comparison.medians(seeds, &window);
         println!("{name}: whitener {:.4}, plain {:.4?} at rates {RATES:?}", medians[0], &medians[1..]);
         let best = medians[1..].iter().copied().fold(f64::INFINITY, f64::min);
-        assert!(medians[0] <= best, "{name}: {} against {best}", medians[0]);
+        assert!(medians[0] <= share * best, "{name}: {} against {best}", medians[0]);
     }
 }

@@ -55,17 +55,16 @@ pub fn frozen<T: Real>(whitener: &Whitener<T>, stimuli: &[T]) -> Vec<T> {
     responses
 }
 
-/// The whitening error of M σ, in units of the input.
+/// The whitening error ‖F C Fᵀ − I‖ of the map F that answers.
 pub fn error<T: Real>(whitener: &Whitener<T>, covariance: &Matrix) -> f64 {
-    let m = whitener.circuit().inverse_whitening_matrix();
-    let scaled = Matrix::from_fn(m.rows(), m.rows(), |i, j| m[(i, j)].to_f64() * whitener.scale());
-    whitening_error(&scaled, covariance).unwrap()
+    whitening_error(&whitener.dewhitening_matrix().unwrap(), covariance).unwrap()
 }
 
 /// Everything that later output depends on and that can be seen, bit by bit.
 pub fn visible<T: Real>(whitener: &Whitener<T>) -> Vec<u64> {
-    let own = [whitener.gains(), whitener.mean(), &[whitener.scale()]];
-    own.into_iter().flat_map(bridge::bits_of).chain(bridge::bits(whitener.circuit())).collect()
+    let map = whitener.whitening_matrix().map_or_else(|_| Vec::new(), |map| map.as_slice().to_vec());
+    let own = [map, whitener.mean(), vec![whitener.scale()], whitener.synapses().as_slice().to_vec()];
+    own.iter().flat_map(|numbers| bridge::bits_of(numbers)).collect()
 }
 
 /// Σ s sᵀ / rows.

@@ -86,7 +86,7 @@ fn an_offset_of_1e8_costs_no_more_than_the_rounding_of_the_input() {
     let rounding = 2.0_f64.powi(-26) * (ROWS as f64).sqrt();
     let amplification = largest(near.whitening_matrix().unwrap().as_slice()) * CHANNELS as f64;
     assert!(difference <= rounding * amplification, "{difference:e}, {:e}", rounding * amplification);
-    let means = farthest(near.mean(), &far.mean().iter().map(|mean| mean - 1e8).collect::<Vec<_>>());
+    let means = farthest(&near.mean(), &far.mean().iter().map(|mean| mean - 1e8).collect::<Vec<_>>());
     assert!(means <= rounding, "{means:e}, {rounding:e}");
 }
 
@@ -123,15 +123,13 @@ impl Case {
         stream(self.seed, 0)
     }
 
-    /// So short of memory and patience that everything happens to it within a thousand rows.
+    /// So short of memory that everything happens to it within a thousand rows.
     fn settings(self) -> WhitenerSettings {
         WhitenerSettings {
-            time_constant: Span::Samples(60.0),
+            time_constant: Some(Span::Samples(40.0)),
             synapse_time_constant: self.plastic.then_some(Span::Samples(600.0)),
-            patience: Some(Span::Samples(100.0)),
-            calibration: 25,
             strength: self.strength,
-            update_every: self.update_every,
+            update_every: Some(self.update_every),
             ..WhitenerSettings::default()
         }
     }
@@ -178,7 +176,7 @@ fn assert_cutting_changes_nothing<T: Real>(case: Case) {
     }
 }
 
-/// One row at a time, with M looked at after each.
+/// One row at a time, with the map looked at after each, and now and then the circuit.
 fn assert_every_step_is_valid<T: Real>(case: Case) {
     let stimuli: Vec<T> = narrow(&case.stream());
     let mut whitener = case.whitener();
@@ -186,18 +184,18 @@ fn assert_every_step_is_valid<T: Real>(case: Case) {
         let response = whitened(&mut whitener, row);
         let usable = row.iter().all(|s| s.is_finite());
         assert!(!usable || response.iter().all(|r| r.is_finite()), "row {index}: {row:?} to {response:?}");
-        let mut m: Matrix = whitener.circuit().inverse_whitening_matrix().cast();
-        // The circuit is M to the precision of its numbers: K terms, each rounded, of the size of M.
-        let trace: f64 = (0..case.n).map(|j| m[(j, j)]).sum();
-        let rounding = whitener.gains().len() as f64 * T::EPSILON.to_f64() * trace;
-        (0..case.n).for_each(|j| m[(j, j)] += rounding);
-        assert!(is_positive_definite(&m), "after row {index}: {m:?}");
+        let Ok(map) = whitener.whitening_matrix() else { continue };
+        let live: Vec<usize> = (0..case.n).filter(|&j| map[(j, j)] != 0.0).collect();
+        let own = Matrix::from_fn(live.len(), live.len(), |i, j| map[(live[i], live[j])]);
+        assert!(is_positive_definite(&own), "after row {index}: {own:?}");
+        if index % 100 == 0 {
+            let m = whitener.circuit().unwrap().inverse_whitening_matrix();
+            assert!(is_positive_definite(&m), "after row {index}: {m:?}");
+        }
     }
     let samples = whitener.status().samples;
     assert_eq!(samples.seen, (stimuli.len() / case.n) as u64);
-    assert!(
-        samples.learned + samples.bad + samples.outliers + samples.quiet + samples.silent <= samples.seen
-    );
+    assert!(samples.learned + samples.bad + samples.outliers + samples.silent <= samples.seen);
 }
 
 proptest! {
@@ -210,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn m_is_positive_definite_and_the_output_finite_at_every_step(case in cases()) {
+    fn the_map_is_positive_definite_and_the_output_finite_at_every_step(case in cases()) {
         assert_every_step_is_valid::<f64>(case);
         assert_every_step_is_valid::<f32>(case);
     }

@@ -66,16 +66,22 @@ fn with_a_missing_direction_nothing_is_amplified() {
 }
 
 #[test]
-fn several_contexts_give_a_prior_and_the_gains_stand_at_its_mean() {
+fn several_contexts_give_a_prior_and_all_their_samples_are_white() {
     let contexts = [covariance(CHANNELS, 1), covariance(CHANNELS, 2), covariance(CHANNELS, 3)];
-    let whitener = trained_on::<f64>(&contexts.each_ref(), WhitenerSettings::default());
+    let rows: Vec<Vec<f64>> = contexts.iter().zip(5..).map(|(c, seed)| gaussian(c, 700, seed)).collect();
+    let moments: Vec<Moments> = rows.iter().map(|rows| moments_of(rows)).collect();
+    let own: Vec<Matrix> = moments.iter().map(|moments| moments.covariance().unwrap()).collect();
+    let whitener: Whitener =
+        fit(&WhitenerTraining { moments, ..Default::default() }, WhitenerSettings::default());
     let prior = whitener.prior().unwrap();
-    assert_eq!(whitener.gains(), prior.mean);
-    let synapses = whitener.circuit().synapses().feedback();
-    let best = contexts.map(|c| {
-        let units = Matrix::from_fn(CHANNELS, CHANNELS, |i, j| c[(i, j)] / whitener.scale().powi(2));
-        optimal_gains(synapses, &units, 1.0).unwrap()
-    });
+    let variances = own.iter().map(|c| c.trace() / CHANNELS as f64).sum::<f64>() / 3.0;
+    let best: Vec<Vec<f64>> = own
+        .iter()
+        .map(|c| {
+            let units = Matrix::from_fn(CHANNELS, CHANNELS, |i, j| c[(i, j)] / variances);
+            optimal_gains(whitener.synapses(), &units, 1.0).unwrap()
+        })
+        .collect();
     let mean = |f: &dyn Fn(&[f64]) -> f64| best.iter().map(|gains| f(gains)).sum::<f64>() / 3.0;
     for i in 0..CHANNELS {
         assert!((prior.mean[i] - mean(&|g| g[i])).abs() < 1e-9);
@@ -84,7 +90,28 @@ fn several_contexts_give_a_prior_and_the_gains_stand_at_its_mean() {
             assert!((prior.covariance[(i, j)] - expected).abs() < 1e-9);
         }
     }
+    let responses = frozen(&whitener, &rows.concat());
+    let distance = distance_from_identity(&second_moment(&responses, CHANNELS));
+    assert!(distance < 1e-6, "{distance:e}");
     assert!(trained_on::<f64>(&[&covariance(CHANNELS, 1)], WhitenerSettings::default()).prior().is_none());
+}
+
+#[test]
+fn wild_rows_are_left_out_of_moments() {
+    let rows = recording(1, 2000);
+    let mut wild = rows.clone();
+    let spoiled = [7, 600, 601, 1999];
+    for &row in &spoiled {
+        wild[row * CHANNELS..(row + 1) * CHANNELS].iter_mut().for_each(|s| *s *= 1e4);
+    }
+    let kept = rows.chunks_exact(CHANNELS).enumerate().filter(|(row, _)| !spoiled.contains(row));
+    let kept: Vec<f64> = kept.flat_map(|(_, row)| row.to_vec()).collect();
+    let moments = moments_of(&wild);
+    assert_eq!((moments.count(), moments.bad()), (1996, 4));
+    assert_near(&moments, &two_passes(&kept));
+    // A channel that is mostly silent is not wild when it speaks.
+    let sparse = with_channel(&rows, CHANNELS, 2, |row, _| if row % 50 == 0 { 100.0 } else { 0.0 });
+    assert_eq!(moments_of(&sparse).bad(), 0);
 }
 
 // ---- Moments ----
@@ -173,23 +200,18 @@ fn wrong_settings_are_refused_by_name() {
     let table = [
         ("sample_rate", WhitenerSettings { sample_rate: Some(0.0), ..default() }),
         ("sample_rate", WhitenerSettings { sample_rate: Some(f64::NAN), ..default() }),
-        ("time_constant", WhitenerSettings { time_constant: Span::Samples(0.5), ..default() }),
-        ("time_constant", WhitenerSettings { time_constant: Span::Samples(f64::INFINITY), ..default() }),
-        ("time_constant", WhitenerSettings { time_constant: Span::Seconds(1.0), ..default() }),
+        ("time_constant", WhitenerSettings { time_constant: samples(0.5), ..default() }),
+        ("time_constant", WhitenerSettings { time_constant: samples(f64::INFINITY), ..default() }),
+        ("time_constant", WhitenerSettings { time_constant: Some(Span::Seconds(1.0)), ..default() }),
         ("synapse_time_constant", WhitenerSettings { synapse_time_constant: samples(0.0), ..default() }),
-        ("mean_time_constant", WhitenerSettings { mean_time_constant: samples(-1.0), ..default() }),
-        ("patience", WhitenerSettings { patience: samples(f64::NAN), ..default() }),
-        ("patience", WhitenerSettings { patience: Some(Span::Seconds(2.0)), ..default() }),
         ("strength", WhitenerSettings { strength: -0.1, ..default() }),
         ("strength", WhitenerSettings { strength: 1.1, ..default() }),
         ("saturation", WhitenerSettings { saturation: Some(0.0), ..default() }),
-        ("update_every", WhitenerSettings { update_every: 0, ..default() }),
-        ("calibration", WhitenerSettings { calibration: 7, ..default() }),
+        ("update_every", WhitenerSettings { update_every: Some(0), ..default() }),
         ("floor", WhitenerSettings { floor: 0.0, ..default() }),
         ("floor", WhitenerSettings { floor: 0.6, ..default() }),
-        ("outlier_limit", WhitenerSettings { outlier_limit: 3.0, ..default() }),
-        ("leak", WhitenerSettings { leak: -1.0, ..default() }),
-        ("leak", WhitenerSettings { leak: f64::NAN, ..default() }),
+        ("exclude_above", WhitenerSettings { exclude_above: Some(1.0), ..default() }),
+        ("exclude_above", WhitenerSettings { exclude_above: Some(f64::NAN), ..default() }),
     ];
     let training = WhitenerTraining { moments: vec![moments_of(&recording(1, 50))], ..Default::default() };
     for (argument, settings) in table {
@@ -203,21 +225,14 @@ fn wrong_settings_are_refused_by_name() {
 }
 
 #[test]
-fn a_leak_below_the_floor_is_refused_where_it_alone_stands_against_amplification() {
-    let small = || WhitenerSettings { leak: 1e-4, ..WhitenerSettings::default() };
-    let column = Matrix::from_rows(&[[1.0], [0.0]]);
-    let error = Whitener::<f64>::new(column, small()).err().unwrap().to_string();
-    assert!(error.starts_with("leak: expected at least the floor"), "{error}");
-    assert!(Whitener::<f64>::new(Matrix::identity(2), small()).is_ok());
-}
-
-#[test]
 fn times_in_seconds_need_a_sample_rate_and_then_mean_samples() {
-    let seconds = WhitenerSettings { time_constant: Span::Seconds(2.0), ..WhitenerSettings::default() };
-    let error = seconds.time_constants().unwrap_err().to_string();
+    let seconds = WhitenerSettings { time_constant: Some(Span::Seconds(2.0)), ..WhitenerSettings::default() };
+    let error = seconds.time_constants(3).unwrap_err().to_string();
     assert!(error.contains("sample rate"), "{error}");
-    let times = WhitenerSettings { sample_rate: Some(250.0), ..seconds }.time_constants().unwrap();
-    assert_eq!((times.gains, times.mean, times.patience, times.synapses), (500.0, 5000.0, 2000.0, None));
+    let times = WhitenerSettings { sample_rate: Some(250.0), ..seconds }.time_constants(3).unwrap();
+    assert_eq!((times.shortest, times.synapses), (500.0, None));
+    let usual = |channels| WhitenerSettings::default().time_constants(channels).unwrap().shortest;
+    assert_eq!((usual(1), usual(16), usual(100)), (32.0, 32.0, 200.0));
 }
 
 #[test]

@@ -20,15 +20,15 @@ use crate::outlook::Outlook;
 use crate::recording::{Layout, Source};
 use crate::usage::Usage;
 
-/// Fit a model to recordings: synapses, a prior over gains, mean and scale
+/// Fit a model to recordings: mean and covariance, synapses, and a prior over gains
 ///
 /// Rows are samples and columns are channels. A context is a stretch of data with one covariance. Each recording is
-/// one context, unless --segment or --label divides it into several. With several contexts the synapses are learned,
-/// so that the gains can whiten every context; with one context the gains alone whiten it.
+/// one context, unless --segment or --label divides it into several. The whitener begins with the mean and covariance
+/// of all samples. With several contexts the synapses are learned too, so that gains can whiten every context.
 ///
 /// INPUT is a CSV, TSV, .npy, EDF, BDF or raw file, or `-` for standard input; or a stack of covariances, a .npy array
 /// of shape (contexts, N, N) as `leukos contexts` writes it. Samples with a NaN, an infinity or an empty cell are
-/// counted and left out.
+/// counted and left out, and so are wild ones, 30 times as far from the others as is typical.
 ///
 /// If the command fails or is interrupted, nothing is written.
 ///
@@ -234,8 +234,10 @@ impl Asked {
         if !recordings.read_into(&mut sums, watch.outlook, watch.stop)? {
             return Ok(None);
         }
-        let samples = Samples { rows: sums.rows, bad: sums.bad, unlabelled: sums.unlabelled };
-        Ok(Some(Evidence { contexts: sums.finish()?, names, sample_rate, samples: Some(samples) }))
+        let (rows, unlabelled, contexts) = (sums.rows, sums.unlabelled, sums.finish()?);
+        let left_out = contexts.iter().map(|(_, moments)| moments.bad()).sum();
+        let samples = Some(Samples { rows, left_out, unlabelled });
+        Ok(Some(Evidence { contexts, names, sample_rate, samples }))
     }
 
     fn stack(&self, path: &Path) -> Result<Evidence> {

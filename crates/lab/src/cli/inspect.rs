@@ -107,11 +107,11 @@ impl Inspect {
             if let Some(picture) = &self.picture {
                 write_picture(picture, &draw_model(&model).with_context(model_file)?)?;
             }
-            let report = ModelReport::of(&model, precision);
+            let report = ModelReport::of(&model, precision).with_context(model_file)?;
             return self.show(&report.to_string(), &report.json());
         };
         let Some(adaptation) = self.adapt(model, source, watch)? else { return Ok(End::Interrupted) };
-        let report = ModelReport::of(&adaptation.model, precision);
+        let report = ModelReport::of(&adaptation.model, precision).with_context(model_file)?;
         self.show(&report.to_string(), &report.json())
     }
 

@@ -10,7 +10,7 @@ use leukos::WhitenerSettings;
 
 use super::interruption::stop_or_say;
 use super::progress::{Shown, say_line};
-use super::settings::{Reading, Time};
+use super::settings::{Memory, Reading};
 use super::whiten::{interrupted, is_closed_pipe, report};
 use super::{End, Usage};
 use crate::files::Paths;
@@ -70,12 +70,13 @@ pub struct Live {
     /// Let the page begin a new context, stop and start adaptation, and save the model; each is noted with its row
     #[arg(long, conflicts_with = "toy")]
     control: bool,
-    /// Where the page may save the model
+    /// Where the page may save the model with its running state; `leukos whiten` goes on from there
     #[arg(long, value_name = "MODEL", requires = "control")]
     save: Option<PathBuf>,
-    /// How long the gains remember, without MODEL: a number of samples, or a time such as 2s [default: 1000]
-    #[arg(long, value_name = "TIME", conflicts_with = "toy")]
-    time_constant: Option<Time>,
+    /// The length of the shortest memory, without MODEL: a number of samples, a time such as 2s, or auto
+    /// [default: auto]
+    #[arg(long, value_name = "TIME|auto", conflicts_with = "toy")]
+    time_constant: Option<Memory>,
     /// Values of this size or larger count as bad, without MODEL [default: no limit]
     #[arg(long, value_name = "VALUE", conflicts_with = "toy")]
     saturation: Option<f64>,
@@ -189,9 +190,13 @@ impl Live {
     }
 
     fn settings(&self, sample_rate: Option<f64>) -> WhitenerSettings {
-        let usual = WhitenerSettings::default();
-        let time_constant = self.time_constant.map_or(usual.time_constant, |Time(span)| span);
-        WhitenerSettings { sample_rate, time_constant, saturation: self.saturation, ..usual }
+        let time_constant = self.time_constant.unwrap_or_default().span();
+        WhitenerSettings {
+            sample_rate,
+            time_constant,
+            saturation: self.saturation,
+            ..WhitenerSettings::default()
+        }
     }
 }
 

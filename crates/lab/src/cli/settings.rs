@@ -5,12 +5,12 @@ mod values;
 
 use anyhow::Result;
 use clap::Args;
-use leukos::{BadSamples, Span, WhitenerSettings};
+use leukos::{BadSamples, Follow, Span, WhitenerSettings};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 pub use config::Config;
-pub use values::{Groups, Start, Time, bad_samples};
+pub use values::{Groups, Memory, Start, Time, bad_samples, follow};
 
 use super::Usage;
 use crate::recording::{Format, ReadOptions, SampleType};
@@ -27,16 +27,14 @@ pub struct Settings {
     /// [default: eigenbasis]
     #[arg(long, value_name = "WORD|FILE.npy|MODEL")]
     pub synapses: Option<Start>,
-    /// How long the gains remember: a number of samples, or a time such as 2s or 500ms, which needs a sample rate.
-    /// Four times as long halves their noise, but they follow a change of context four times more slowly [default: 1000]
-    #[arg(long, value_name = "TIME")]
-    pub time_constant: Option<Time>,
+    /// What is signal and what is context, as the length of the shortest memory: a number of samples, or a time such as
+    /// 2s or 500ms, which needs a sample rate. What changes faster is signal and is left alone. `auto` is about two
+    /// samples for each channel, and the samples themselves show how long to remember [default: auto]
+    #[arg(long, value_name = "TIME|auto")]
+    pub time_constant: Option<Memory>,
     /// How long the synapses remember; use at least a hundred times --time-constant [default: synapses do not change]
     #[arg(long, value_name = "TIME")]
     pub synapse_time_constant: Option<Time>,
-    /// How long the running mean remembers [default: ten times --time-constant]
-    #[arg(long, value_name = "TIME")]
-    pub mean_time_constant: Option<Time>,
     /// How strongly to whiten: 0 only centres and scales, 1 whitens fully [default: 1]
     #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
     pub strength: Option<f64>,
@@ -54,27 +52,22 @@ pub struct Settings {
     /// Values of this size or larger, of either sign, count as saturated and therefore bad [default: no limit]
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     pub saturation: Option<f64>,
-    /// The number of samples between two updates of mean, gains and synapses [default: 1]
-    #[arg(long, value_name = "SAMPLES")]
-    pub update_every: Option<usize>,
-    /// The number of samples from which mean and scale are estimated again when the input has changed [default: 200]
-    #[arg(long, value_name = "SAMPLES")]
-    pub calibration: Option<usize>,
     /// Directions with a smaller standard deviation than this, relative to the scale of the input, count as empty and are
     /// not amplified to one [default: 0.001]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub floor: Option<f64>,
-    /// Do not learn from a response that is this many times larger than expected [default: 30]
-    #[arg(long, value_name = "TIMES", allow_negative_numbers = true)]
-    pub outlier_limit: Option<f64>,
-    /// How long the input must stay too large or too small before mean and scale are estimated again
-    /// [default: twice --time-constant, and at least 2000 samples]
-    #[arg(long, value_name = "TIME")]
-    pub patience: Option<Time>,
-    /// The leak α in M = α I + W diag(g) Wᵀ, relative to the scale of the input; it matters where there are fewer
-    /// interneurons than channels [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub leak: Option<f64>,
+    /// The number of samples between two updates; every sample is answered at once all the same [default: a third of
+    /// the number of channels, 128 at most]
+    #[arg(long, value_name = "SAMPLES")]
+    pub update_every: Option<usize>,
+    /// What to follow: `contexts`, the covariance in force, or `nothing`, so that all stays as it was fitted
+    /// [default: contexts]
+    #[arg(long, value_name = "contexts|nothing", value_parser = follow)]
+    pub follow: Option<Follow>,
+    /// Do not learn from a sample with a channel further from its mean than so many of its standard deviations, unless
+    /// such samples go on [default: no limit, but wild samples are left aside]
+    #[arg(long, value_name = "DEVIATIONS", allow_negative_numbers = true)]
+    pub exclude_above: Option<f64>,
 }
 
 /// How a recording is read, where its file does not say so itself.
@@ -104,15 +97,12 @@ impl Settings {
         let usual = WhitenerSettings::default();
         Self {
             synapses: Some(Start::Eigenbasis),
-            time_constant: Some(Time(usual.time_constant)),
+            time_constant: Some(Memory::Auto),
             strength: Some(usual.strength),
             bad_samples: Some(usual.bad_samples),
             random_state: Some(0),
-            update_every: Some(usual.update_every),
-            calibration: Some(usual.calibration),
             floor: Some(usual.floor),
-            outlier_limit: Some(usual.outlier_limit),
-            leak: Some(usual.leak),
+            follow: Some(usual.follow),
             ..Self::default()
         }
     }
@@ -134,21 +124,17 @@ impl Settings {
     /// When a number is out of its range, or a time is in seconds and there is no sample rate: wrong usage.
     pub fn whitener(&self, sample_rate: Option<f64>) -> Result<WhitenerSettings> {
         let usual = WhitenerSettings::default();
-        let span = |time: &Option<Time>| time.as_ref().map(|time| time.0);
         let settings = WhitenerSettings {
             sample_rate,
-            time_constant: span(&self.time_constant).unwrap_or(usual.time_constant),
-            synapse_time_constant: span(&self.synapse_time_constant),
-            mean_time_constant: span(&self.mean_time_constant),
+            time_constant: self.time_constant.unwrap_or_default().span(),
+            synapse_time_constant: self.synapse_time_constant.map(|time| time.0),
             strength: self.strength.unwrap_or(usual.strength),
             bad_samples: self.bad_samples.unwrap_or(usual.bad_samples),
+            follow: self.follow.unwrap_or(usual.follow),
             saturation: self.saturation,
-            update_every: self.update_every.unwrap_or(usual.update_every),
-            calibration: self.calibration.unwrap_or(usual.calibration),
             floor: self.floor.unwrap_or(usual.floor),
-            outlier_limit: self.outlier_limit.unwrap_or(usual.outlier_limit),
-            patience: span(&self.patience),
-            leak: self.leak.unwrap_or(usual.leak),
+            update_every: self.update_every,
+            exclude_above: self.exclude_above,
         };
         settings.validate().map_err(|error| as_flag(&error))?;
         Ok(settings)

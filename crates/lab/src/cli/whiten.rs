@@ -17,13 +17,13 @@ use crate::whitening::{Destination, Mode, ModelSource, Request, Tally, whiten};
 
 /// Whiten a recording with a model, adapting as it goes
 ///
-/// Rows are whitened one after another. The gains follow the data, and a change of context is detected. The output has
-/// as many rows as the input and the same type of numbers. As int16 or int32 it holds responses times --scale, rounded,
+/// Rows are whitened one after another, with the covariance in force, which follows the data. The output has as many
+/// rows as the input and the same type of numbers. As int16 or int32 it holds responses times --scale, rounded,
 /// and clipped where they are too large; the number of clipped values is reported.
 ///
 /// The output is written to a hidden file beside OUTPUT, and renamed when it is complete. With --checkpoint, a run that
 /// was killed at any moment can continue with --resume, and writes exactly the bytes that it would have written
-/// uninterrupted. The checkpoint is a model file; at the end it holds the adapted model.
+/// uninterrupted. A checkpoint is a model with its running state: given as MODEL, it goes on from there.
 ///
 /// --inverse restores the recording from the output. Rounded output of an adapting run (int16, int32) can be undone only
 /// if the run was made with --reversible; then give --reversible with --inverse as well.

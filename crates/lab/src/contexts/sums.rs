@@ -18,8 +18,6 @@ pub struct Sums {
     segments: Segments,
     /// How many rows there were.
     pub rows: u64,
-    /// How many of them had a value that could not be used.
-    pub bad: u64,
     /// How many had no label, and so belong to no context.
     pub unlabelled: u64,
 }
@@ -38,7 +36,6 @@ impl Sums {
             finished: Vec::new(),
             segments: Segments::new(channels, division.length())?,
             rows: 0,
-            bad: 0,
             unlabelled: 0,
         })
     }
@@ -49,7 +46,7 @@ impl Sums {
     /// When they are not whole rows.
     pub fn update(&mut self, recording: &str, rows: &mut Rows) -> Result<()> {
         self.rows += (rows.values.len() / self.channels) as u64;
-        self.bad += mark_unusable(&mut rows.values, self.channels, self.saturation);
+        mark_unusable(&mut rows.values, self.channels, self.saturation);
         match self.division {
             Division::Files => self.named.update(recording, &rows.values),
             Division::Segments(_) => self.segments.update(&rows.values),

@@ -32,6 +32,14 @@ pub fn write_model<T: Real>(path: &Path, model: &Model<T>) -> Result<()> {
     write_atomically(path, &model.to_bytes()?)
 }
 
+/// Writes a model file with the running state, completely or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_checkpoint<T: Real>(path: &Path, model: &Model<T>) -> Result<()> {
+    write_atomically(path, &model.to_checkpoint()?)
+}
+
 /// Whether a file is a model, by its name or by how it begins: the length of a JSON text, and the text.
 pub fn is_model(path: &Path) -> bool {
     let begins = || -> Option<bool> {
@@ -74,7 +82,7 @@ pub fn require_fit<T: Real>(model: &Model<T>, layout: &Layout) -> Result<()> {
 pub fn read_synapses(path: &Path) -> Result<Matrix> {
     if is_model(path) {
         let model: Model = read_model(path)?;
-        let single = model.whitener.single().map(|whitener| whitener.circuit().synapses().feedback().clone());
+        let single = model.whitener.single().map(|whitener| whitener.synapses().clone());
         return single.with_context(|| {
             format!(
                 "model {}: expected one group of all channels to take synapses from, got several",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use leukos::{Matrix, Model, Whitener};
+use leukos::{Circuit, Matrix, Model, Whitener};
 
 use super::axes::{Axis, Plot, heading, range};
 use super::canvas::{Canvas, Frame, Paint};
@@ -32,12 +32,14 @@ pub fn draw_model(model: &Model) -> Result<String> {
     let (top, below) = Frame::new(0.0, 0.0, WIDTH, 2.0 * MATRICES).split(0.5);
     let names = model.channel_names.as_deref();
     let synapses = assembled_synapses(model);
+    let circuits: Vec<Circuit> =
+        model.whitener.whiteners().map(Whitener::circuit).collect::<leukos::Result<_>>()?;
     let left = top.cell([3, 1], [0, 0], 0.0);
     synapses_panel("A", &synapses, names).draw(&mut canvas, left)?;
     let right = top.inset([left.width, 0.0, 0.0, 0.0]);
-    canvas.panel("B", right, |canvas, frame| gains(canvas, frame, model));
+    canvas.panel("B", right, |canvas, frame| gains(canvas, frame, model, &circuits));
     let whitening = model.whitener.whitening_matrix()?;
-    let expected = expected_covariance(model);
+    let expected = expected_covariance(model, &circuits);
     let after = product(&product(&whitening, &expected), &whitening);
     let panels = [
         ("C", "covariance that the gains stand for", &expected),
@@ -96,10 +98,9 @@ fn synapses_panel<'a>(letter: &'a str, synapses: &'a Matrix, names: Option<&'a [
 }
 
 /// Gains as dots, and mean and standard deviation of their prior.
-fn gains(canvas: &mut Canvas, panel: Frame, model: &Model) {
-    let whiteners = || model.whitener.whiteners();
-    let all: Vec<f64> = whiteners().flat_map(Whitener::gains).copied().collect();
-    let prior: Vec<Option<[f64; 2]>> = whiteners().flat_map(prior_of).collect();
+fn gains(canvas: &mut Canvas, panel: Frame, model: &Model, circuits: &[Circuit]) {
+    let all: Vec<f64> = circuits.iter().flat_map(Circuit::gains).copied().collect();
+    let prior: Vec<Option<[f64; 2]>> = model.whitener.whiteners().flat_map(prior_of).collect();
     let ends = prior.iter().flatten().flat_map(|[mean, sd]| [mean - sd, mean + sd]);
     let bounds = padded(all.iter().copied().chain(ends).chain([0.0]));
     let plot = Plot::within(
@@ -132,7 +133,7 @@ fn gains(canvas: &mut Canvas, panel: Frame, model: &Model) {
 fn prior_of(whitener: &Whitener) -> Vec<Option<[f64; 2]>> {
     let spread =
         |i: usize| whitener.prior().map(|prior| [prior.mean[i], prior.covariance[(i, i)].max(0.0).sqrt()]);
-    (0..whitener.gains().len()).map(spread).collect()
+    (0..whitener.interneurons()).map(spread).collect()
 }
 
 /// Some of the numbers below this, about a dozen of them.
@@ -230,11 +231,11 @@ fn padded(values: impl IntoIterator<Item = f64>) -> [f64; 2] {
 
 /// The synapses of all groups, with zeros between channels and interneurons of different ones.
 fn assembled_synapses(model: &Model) -> Matrix {
-    let interneurons = model.whitener.whiteners().map(|whitener| whitener.gains().len()).sum();
+    let interneurons = model.whitener.whiteners().map(Whitener::interneurons).sum();
     let mut all = Matrix::zeros(model.whitener.channels(), interneurons);
     let mut first = 0;
     for (channels, whitener) in model.whitener.groups() {
-        let own = whitener.circuit().synapses().feedback();
+        let own = whitener.synapses();
         for k in 0..own.columns() {
             channels.iter().enumerate().for_each(|(i, &channel)| all[(channel, first + k)] = own[(i, k)]);
         }
@@ -244,10 +245,10 @@ fn assembled_synapses(model: &Model) -> Matrix {
 }
 
 /// σ²M², group by group: what would be white after M⁻¹/σ.
-fn expected_covariance(model: &Model) -> Matrix {
+fn expected_covariance(model: &Model, circuits: &[Circuit]) -> Matrix {
     let mut all = Matrix::zeros(model.whitener.channels(), model.whitener.channels());
-    for (channels, whitener) in model.whitener.groups() {
-        let m = whitener.circuit().inverse_whitening_matrix();
+    for ((channels, whitener), circuit) in model.whitener.groups().zip(circuits) {
+        let m = circuit.inverse_whitening_matrix();
         let (square, variance) = (product(&m, &m), whitener.scale().powi(2));
         for (j, &column) in channels.iter().enumerate() {
             for (i, &row) in channels.iter().enumerate() {

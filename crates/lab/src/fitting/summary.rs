@@ -22,8 +22,8 @@ pub struct Summary<'a> {
 pub struct Samples {
     /// All rows.
     pub rows: u64,
-    /// Those that could not be used.
-    pub bad: u64,
+    /// Those that were bad or wild.
+    pub left_out: u64,
     /// Those without a label.
     pub unlabelled: u64,
 }
@@ -55,10 +55,10 @@ impl fmt::Display for Summary<'_> {
 
 impl Summary<'_> {
     fn describe_samples(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Samples { rows, bad, unlabelled }) = self.samples else { return Ok(()) };
+        let Some(Samples { rows, left_out, unlabelled }) = self.samples else { return Ok(()) };
         write!(f, "\nsamples       {rows}")?;
-        if bad > 0 {
-            write!(f, ", {bad} of them bad and left out")?;
+        if left_out > 0 {
+            write!(f, ", {left_out} of them bad or wild and left out")?;
         }
         if unlabelled > 0 {
             write!(f, ", {unlabelled} without a label and left out")?;
@@ -82,9 +82,13 @@ impl Summary<'_> {
         write!(f, "\ncondition     {}", of(|context| context.condition))?;
         write!(f, "\nerror         {} when centred and scaled alone", of(|context| context.error_before))?;
         if group.contexts.len() > 1 {
-            write!(f, "\n              {} with the gains of the model", of(|context| context.error_at_rest))?;
+            write!(f, "\n              {} with the model as it is", of(|context| context.error_at_rest))?;
         }
-        write!(f, "\n              {} once the gains have adapted", of(|context| context.error_adapted))?;
+        write!(
+            f,
+            "\n              {} with the best gains of its circuit",
+            of(|context| context.error_adapted)
+        )?;
         let least = group.contexts.iter().map(|context| context.samples).min().unwrap_or(0);
         let enough = ENOUGH * group.channels as u64;
         if self.samples.is_some() && least < enough {

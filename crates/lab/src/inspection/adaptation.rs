@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use leukos::size::require_moments;
-use leukos::{GroupedWhitener, Matrix, Model, RunningMoments, Whitener};
+use leukos::{GroupedWhitener, Matrix, Model, Real, RunningMoments};
 
 use super::{FixedWhitener, Meter};
 use crate::recording::{Reader, Rows};
@@ -34,10 +34,10 @@ pub struct Point {
     pub frozen_error: Option<f64>,
 }
 
-/// Points are thinned out when there are more.
-const MOST_POINTS: usize = 600;
+/// Points are thinned out when there are more; the gains of each are computed anew, which takes its time.
+const MOST_POINTS: usize = 300;
 /// How many there are where the number of rows is known beforehand.
-const USUAL_POINTS: u64 = 400;
+const USUAL_POINTS: u64 = 200;
 /// Rows between two points at least.
 const LEAST_STRIDE: u64 = 8;
 
@@ -88,6 +88,15 @@ impl Adaptation {
     }
 }
 
+/// The gains of all interneurons, group after group. They are computed anew each time.
+pub(crate) fn all_gains<T: Real>(whitener: &GroupedWhitener<T>) -> leukos::Result<Vec<f64>> {
+    let mut all = Vec::new();
+    for whitener in whitener.whiteners() {
+        all.extend(whitener.gains()?);
+    }
+    Ok(all)
+}
+
 /// What the whitener could not use is no part of the covariance that it met.
 fn leave_out_bad(stimuli: &mut [f64], responses: &[f64], n: usize) {
     for (stimulus, response) in stimuli.chunks_exact_mut(n).zip(responses.chunks_exact(n)) {
@@ -117,7 +126,7 @@ impl Points {
         adapting: &Meter,
         fixed: &FixedWhitener,
     ) -> Result<()> {
-        let gains = whitener.whiteners().flat_map(Whitener::gains).copied().collect();
+        let gains = all_gains(whitener)?;
         self.kept.push(Point { row, gains, error: adapting.error()?, frozen_error: fixed.error()? });
         if self.kept.len() > MOST_POINTS {
             let mut place = 0;

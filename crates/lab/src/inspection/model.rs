@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use leukos::{BadSamples, Model, Precision, Span, Whitener, WhitenerSettings, WhitenerStatus};
+use anyhow::Result;
+use leukos::{
+    BadSamples, Follow, MemoryWeight, Model, Precision, Span, Whitener, WhitenerSettings, WhitenerStatus,
+};
 use serde_json::{Value, json};
 
 use crate::words::{count, short};
@@ -27,26 +30,29 @@ struct GroupReport {
 
 impl ModelReport {
     /// Of a model that was read from a file of this precision.
-    pub fn of(model: &Model, precision: Precision) -> Self {
+    ///
+    /// # Errors
+    /// When its gains cannot be computed.
+    pub fn of(model: &Model, precision: Precision) -> Result<Self> {
         let group = |(channels, whitener): (&[usize], &Whitener)| {
             let prior = whitener.prior().map(|prior| {
                 let spread = |i: usize| prior.covariance[(i, i)].max(0.0).sqrt();
                 prior.mean.iter().enumerate().map(|(i, &mean)| [mean, spread(i)]).collect()
             });
-            GroupReport {
+            Ok(GroupReport {
                 channels: channels.to_vec(),
                 settings: whitener.settings().clone(),
                 status: whitener.clone().status(),
-                gains: whitener.gains().to_vec(),
+                gains: whitener.gains()?,
                 prior,
-            }
+            })
         };
-        Self {
+        Ok(Self {
             precision,
             channel_names: model.channel_names.clone(),
             notes: model.notes.clone(),
-            groups: model.whitener.groups().map(group).collect(),
-        }
+            groups: model.whitener.groups().map(group).collect::<Result<_>>()?,
+        })
     }
 
     /// The same as JSON.
@@ -65,6 +71,11 @@ impl ModelReport {
 impl GroupReport {
     fn json(&self) -> Value {
         let status = &self.status;
+        // The memory since the last change has no length, which is null.
+        let memory = |memory: &MemoryWeight| {
+            let MemoryWeight { length, plain, trend, gain } = memory;
+            json!({ "length": length, "plain": plain, "trend": trend, "gain": gain })
+        };
         json!({
             "channels": self.channels,
             "settings": self.settings,
@@ -75,13 +86,15 @@ impl GroupReport {
             })),
             "status": {
                 "samples": status.samples,
-                "guard": status.guard,
-                "calibrated": status.calibrated,
+                "started": status.started,
                 "adapting": status.adapting,
                 "scale": status.scale,
                 "excluded": status.excluded.iter().map(|(channel, _)| self.channels[*channel]).collect::<Vec<_>>(),
                 "error": status.error,
                 "noise_floor": status.noise_floor,
+                "rows_in_force": status.rows_in_force,
+                "memories": status.memories.iter().map(memory).collect::<Vec<_>>(),
+                "last_change": status.last_change,
             },
         })
     }
@@ -143,14 +156,17 @@ impl fmt::Display for GroupReport {
 
 /// Settings in words, one line each.
 pub fn describe_settings(settings: &WhitenerSettings) -> Vec<String> {
-    let mut lines = vec![format!("gains remember {}", in_words(settings.time_constant))];
+    let mut lines = vec![match settings.follow {
+        Follow::Contexts => "follows the covariance in force".to_owned(),
+        Follow::Nothing => "follows nothing: it stays as it was fitted".to_owned(),
+    }];
+    lines.push(match settings.time_constant {
+        Some(time) => format!("the shortest memory is {}", in_words(time)),
+        None => "the samples show how long to remember".into(),
+    });
     lines.push(match settings.synapse_time_constant {
         Some(time) => format!("synapses remember {}", in_words(time)),
         None => "synapses do not change".into(),
-    });
-    lines.push(match settings.mean_time_constant {
-        Some(time) => format!("the running mean remembers {}", in_words(time)),
-        None => "the running mean remembers ten times as long as the gains".into(),
     });
     lines.push(match settings.strength {
         1.0 => "whitens fully".into(),
@@ -166,14 +182,16 @@ pub fn describe_settings(settings: &WhitenerSettings) -> Vec<String> {
         Some(limit) => format!("{bad}; values of {limit} or larger, of either sign, count as bad"),
         None => bad.into(),
     });
-    let WhitenerSettings { update_every, floor, outlier_limit, leak, .. } = settings;
-    lines.push(match update_every {
-        1 => "updates after every sample".into(),
-        samples => format!("updates after every {samples} samples"),
+    lines.push(match settings.update_every {
+        Some(1) => "updates after every sample".into(),
+        Some(samples) => format!("updates after every {samples} samples"),
+        None => "updates after a third as many samples as there are channels, 128 at most".into(),
     });
+    let floor = settings.floor;
     lines.push(format!("amplifies directions below {floor} of the scale no further than one at it"));
-    lines.push(format!("does not learn from responses {outlier_limit} times larger than expected"));
-    lines.push(format!("leak {leak}"));
+    if let Some(limit) = settings.exclude_above {
+        lines.push(format!("learns from samples beyond {limit} standard deviations only if they go on"));
+    }
     lines
 }
 

@@ -35,15 +35,15 @@ pub(super) struct EarlierContexts {
 }
 
 impl EarlierContexts {
-    /// For so many channels, times the rows of which one is measured.
-    pub fn new(channels: u64, time_constant: f64) -> Self {
+    /// For so many channels, times the rows of which one is measured, and so many rows that are measured together.
+    pub fn new(channels: u64, window: f64) -> Self {
         Self {
             remembered: VecDeque::new(),
             context: 1,
             settled: None,
             undecided: None,
             // The present state must have had time to settle, and the errors to be estimated.
-            rows_to_judge: whole(3.0 * time_constant) + 40 * channels,
+            rows_to_judge: whole(window) + 40 * channels,
             highest: 1,
         }
     }

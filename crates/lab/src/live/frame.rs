@@ -30,7 +30,6 @@ pub(super) struct Condition {
 pub(super) struct Counts {
     pub bad: u64,
     pub outliers: u64,
-    pub quiet: u64,
     pub silent: u64,
     pub changes: usize,
 }
@@ -126,7 +125,6 @@ pub(super) struct Board {
     pub sample_rate: Option<f64>,
     pub behind_ms: Option<f64>,
     pub counts: Counts,
-    pub time_constant: Option<f64>,
     pub channels: Vec<ChannelRow>,
     /// The channels that matrices are of.
     pub shown: Vec<usize>,
@@ -159,7 +157,6 @@ impl Board {
             sample_rate: None,
             behind_ms: None,
             counts: Counts::default(),
-            time_constant: None,
             channels: Vec::new(),
             shown: Vec::new(),
             before: Vec::new(),
@@ -188,7 +185,6 @@ impl Board {
             "sample_rate": self.sample_rate,
             "behind_ms": self.behind_ms.map(|ms| rounded(ms, 1e-1)),
             "counts": self.counts,
-            "time_constant": self.time_constant,
             "channels": self.channels,
             "shown": self.shown,
             "before": column(self.before.iter().map(|&r| f64::from(r))),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use leukos::{Exclusion, RunningError, SampleCounts, WhitenerStatus};
+use leukos::{Exclusion, RunningError, SampleCounts, Whitener, WhitenerStatus};
 
 use super::earlier::{EarlierContexts, Verdict};
 use super::frame::{
@@ -61,8 +61,11 @@ const SQUARES_IN_A_ROW: f64 = 256.0;
 /// Moments are at least so far apart, and take at most one part in so many of the time.
 const LEAST_PAUSE: Duration = Duration::from_millis(5);
 const SHARE: u32 = 3;
-/// Moments in a time constant.
-const MOMENTS_PER_TIME_CONSTANT: f64 = 20.0;
+/// What is shown is measured over so many rows for each channel, and so many at least.
+const ROWS_PER_CHANNEL: f64 = 20.0;
+const LEAST_ROWS: f64 = 1000.0;
+/// Moments in the time of so many rows.
+const MOMENTS_PER_WINDOW: f64 = 20.0;
 /// Rows that are read at once, so that gains are seen often enough.
 const MOST_ROWS: usize = 256;
 
@@ -93,12 +96,11 @@ impl Onlooker for Watcher {
         board.channels = channels;
         board.total_rows = layout.rows;
         board.sample_rate = layout.sample_rate;
-        board.time_constant = Some(view.time_constant);
         board.shown = evenly(n, MOST_SHOWN);
         let unknown = vec![f32::NAN; board.shown.len().pow(2)];
         (board.before, board.after) = (unknown.clone(), unknown);
         board.traces.channels = evenly(n, MOST_TRACES);
-        board.gains_total = whitening.gains().len();
+        board.gains_total = model.whitener.whiteners().map(Whitener::interneurons).sum();
         self.pace = rate.filter(|_| self.speed.is_some()).map(|rate| Pace::new(rate, 0));
         self.view = Some(view);
         Ok(())
@@ -156,7 +158,8 @@ fn evenly(n: usize, most: usize) -> Vec<usize> {
 
 /// What is measured of a stream.
 struct Measurements {
-    time_constant: f64,
+    /// Over how many rows it is measured.
+    window: f64,
     /// One row in so many is measured.
     every: u64,
     /// The rows of this block that are measured.
@@ -171,7 +174,8 @@ struct Measurements {
     earlier: EarlierContexts,
     bad: Vec<u64>,
     excluded_since: Vec<Option<u64>>,
-    counts: Vec<SampleCounts>,
+    /// How often the whiteners have found that the context has changed.
+    switches: u64,
     /// The row of the latest change.
     changed: u64,
     next_settled: u64,
@@ -184,14 +188,13 @@ impl Measurements {
     /// For a stream of so many rows a second, where that is known.
     fn new(model: &leukos::Model, whitening: &mut dyn Watched, rate: Option<f64>) -> Result<Self> {
         let n = model.whitener.channels();
-        let statuses = whitening.statuses();
-        let longest = statuses.iter().map(|(_, status)| status.time_constants.gains).fold(1.0, f64::max);
+        let window = LEAST_ROWS.max(ROWS_PER_CHANNEL * n as f64);
         let squares = (n * n) as f64;
         let share = rate.map_or(squares / SQUARES_IN_A_ROW, |rate| rate * squares / SQUARES_IN_A_SECOND);
         let every = whole(share.ceil()).max(1);
-        let matrix = || RunningError::new(n, (longest / every as f64).max(20.0 * n as f64));
+        let matrix = || RunningError::new(n, (window / every as f64).max(ROWS_PER_CHANNEL * n as f64));
         Ok(Self {
-            time_constant: longest,
+            window,
             every,
             stimuli: Vec::new(),
             responses: Vec::new(),
@@ -201,13 +204,13 @@ impl Measurements {
             adapting: Meter::new(&model.whitener)?,
             // None as long as there is no scale.
             unadapted: FixedWhitener::of(model).ok(),
-            earlier: EarlierContexts::new(n as u64 * every, longest),
+            earlier: EarlierContexts::new(n as u64 * every, window),
             bad: vec![0; n],
             excluded_since: vec![None; n],
-            counts: whitening.samples(),
+            switches: whitening.samples().iter().map(|counts| counts.switches).sum(),
             changed: 0,
             next_settled: 0,
-            stride: whole((longest / MOMENTS_PER_TIME_CONSTANT).ceil()),
+            stride: whole((window / MOMENTS_PER_WINDOW).ceil()),
             next_row: 0,
             next_time: Instant::now(),
         })
@@ -227,7 +230,7 @@ impl Measurements {
                 self.responses.extend(response);
             }
         }
-        let forgetting = 1.0 / (10.0 * self.time_constant / self.every as f64).max(100.0);
+        let forgetting = 1.0 / (10.0 * self.window / self.every as f64).max(100.0);
         let mut centred = vec![0.0; n];
         for stimulus in self.stimuli.chunks_exact(n) {
             for ((mean, x), &s) in self.mean.iter_mut().zip(&mut centred).zip(stimulus) {
@@ -257,7 +260,7 @@ impl Measurements {
         board.traces.last_row = board.rows.saturating_sub(1);
     }
 
-    /// Marks changes of context and of scale, those that were told and those that were detected, and names them.
+    /// Marks changes of context, those that were told and those that were detected, and names them.
     fn note_changes(
         &mut self,
         row: u64,
@@ -266,30 +269,22 @@ impl Measurements {
         desk: &Desk,
     ) -> Result<()> {
         let counts = whitening.samples();
-        let sum = |of: fn(&SampleCounts) -> u64| {
-            let of_all = |counts: &[SampleCounts]| counts.iter().map(of).sum::<u64>();
-            of_all(&counts) > of_all(&self.counts)
-        };
-        let (switched, rescaled) = (sum(|counts| counts.switches), sum(|counts| counts.recalibrations));
-        self.counts = counts;
+        let switches = counts.iter().map(|counts| counts.switches).sum();
+        let switched = switches > std::mem::replace(&mut self.switches, switches);
         for (row, label) in seen.told {
             self.begin_context(*row, "told", format!("told: {label}"), desk)?;
         }
         // A change that was told is soon detected as well, and one that is large is detected several times.
-        let fresh = row > self.changed + whole(self.time_constant);
+        let fresh = row > self.changed + whole(self.window);
         if switched && seen.told.is_empty() && (fresh || self.changed == 0) {
             self.begin_context(row, "new", "change of context".into(), desk)?;
-        }
-        if rescaled {
-            let words = "mean and scale estimated again".into();
-            desk.board().changes.push(Mark { row, kind: "scale", words });
         }
         if let Some(verdict) = self.earlier.see(&self.stimuli, row - seen.first, &self.adapting)? {
             rename_latest(&verdict, &mut desk.board());
         }
-        if row >= self.next_settled.max(self.changed + whole(2.0 * self.time_constant)) {
+        if row >= self.next_settled.max(self.changed + whole(2.0 * self.window)) {
             self.earlier.settle(whitening.snapshot()?);
-            self.next_settled = row + whole(self.time_constant);
+            self.next_settled = row + whole(self.window);
         }
         Ok(())
     }
@@ -313,7 +308,7 @@ impl Measurements {
         }
         let (error, floor) = (self.adapting.error()?, self.adapting.noise_floor());
         let unadapted = self.unadapted.as_ref().map_or(Ok(None), FixedWhitener::error)?;
-        let gains = whitening.gains().into_iter().take(MOST_GAINS).collect();
+        let gains = whitening.gains()?.into_iter().take(MOST_GAINS).collect();
         let statuses = whitening.statuses();
         let (before, after) = (self.before.covariance(), self.after.covariance());
         let deviation = |i: usize| before[(i, i)].sqrt();
@@ -330,7 +325,6 @@ impl Measurements {
         board.counts = Counts {
             bad: sum(|counts| counts.bad).unwrap_or(0),
             outliers: sum(|counts| counts.outliers).unwrap_or(0),
-            quiet: sum(|counts| counts.quiet).unwrap_or(0),
             silent: sum(|counts| counts.silent).unwrap_or(0),
             changes: board
                 .changes
@@ -413,7 +407,7 @@ fn state(
         1 => "; 1 change of context so far".into(),
         many => format!("; {many} changes of context so far"),
     };
-    let (kind, words) = if statuses.iter().any(|(_, status)| !status.calibrated) {
+    let (kind, words) = if statuses.iter().any(|(_, status)| !status.started) {
         (ConditionKind::Calibrating, "calibrating: estimating mean and scale from the first rows".to_owned())
     } else if statuses.iter().any(|(_, status)| !status.adapting) {
         (ConditionKind::Paused, format!("not adapting: the gains are kept as they are{so_far}"))

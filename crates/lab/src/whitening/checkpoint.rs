@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::destination::Earlier;
 use super::{Destination, Request};
-use crate::files::{Prefix, PrefixHash, digest, write_atomically};
+use crate::data::write_checkpoint;
+use crate::files::{Prefix, PrefixHash, digest};
 use crate::recording::{Format, Misfits, Place, Source};
 
 /// The note of a model that makes it a checkpoint.
@@ -106,7 +107,7 @@ impl Checkpoint {
     pub fn write<T: Real>(&self, path: &Path, model: &Model<T>) -> Result<()> {
         let mut model = model.clone();
         model.notes.insert(NOTE.into(), serde_json::to_string(self)?);
-        write_atomically(path, &model.to_bytes()?)
+        write_checkpoint(path, &model)
     }
 
     /// What the output should begin with.

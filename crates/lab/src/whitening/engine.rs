@@ -7,7 +7,7 @@ use super::Request;
 use crate::recording::{Misfits, OutputShape, Rounding};
 use crate::usage::Usage;
 
-/// Which way, and whether the gains adapt.
+/// Which way, and whether anything adapts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Whitens and adapts.

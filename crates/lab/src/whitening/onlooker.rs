@@ -7,6 +7,7 @@ use anyhow::Result;
 use leukos::{Model, Real, SampleCounts, WhitenerStatus};
 
 use super::engine::Engine;
+use crate::inspection::all_gains;
 use crate::recording::Layout;
 
 /// Somebody who watches a stream. What is written does not depend on it, unless it gives instructions.
@@ -40,7 +41,7 @@ pub enum Instruction {
     NewContext,
     /// Adapt, or keep everything as it is.
     Adapt(bool),
-    /// Save the model as it is now.
+    /// Save the model with its running state.
     Save(PathBuf),
 }
 
@@ -58,8 +59,11 @@ pub struct Seen<'a> {
 
 /// A whitener at work, in either precision.
 pub trait Watched {
-    /// The gains of all interneurons, group after group.
-    fn gains(&self) -> Vec<f64>;
+    /// The gains of all interneurons, group after group; not so quick to ask for.
+    ///
+    /// # Errors
+    /// When they cannot be computed.
+    fn gains(&self) -> Result<Vec<f64>>;
 
     /// What each group of channels has met so far; quick to ask for.
     fn samples(&self) -> Vec<SampleCounts>;
@@ -67,7 +71,7 @@ pub trait Watched {
     /// How each group of channels is doing.
     fn statuses(&mut self) -> Vec<(Vec<usize>, WhitenerStatus)>;
 
-    /// The model as it is now.
+    /// The model with its running state.
     ///
     /// # Errors
     /// When it is too large for a model file.
@@ -75,8 +79,8 @@ pub trait Watched {
 }
 
 impl<T: Real> Watched for Engine<T> {
-    fn gains(&self) -> Vec<f64> {
-        self.model().whitener.whiteners().flat_map(|whitener| whitener.gains().iter().copied()).collect()
+    fn gains(&self) -> Result<Vec<f64>> {
+        Ok(all_gains(&self.model().whitener)?)
     }
 
     fn samples(&self) -> Vec<SampleCounts> {
@@ -89,6 +93,6 @@ impl<T: Real> Watched for Engine<T> {
     }
 
     fn snapshot(&self) -> Result<Model<f64>> {
-        Ok(Model::from_bytes(&self.model().to_bytes()?)?)
+        Ok(Model::from_bytes(&self.model().to_checkpoint()?)?)
     }
 }

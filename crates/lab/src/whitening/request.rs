@@ -49,8 +49,8 @@ pub struct Request {
 pub enum ModelSource {
     /// A model file.
     File(PathBuf),
-    /// A whitener that knows nothing yet: it takes mean and scale from the first rows, and has an interneuron for each
-    /// channel and each pair of channels, so that its gains alone can whiten everything.
+    /// A whitener that knows nothing yet: it begins with the first rows, and has an interneuron for each channel and
+    /// each pair of channels, so that its gains can explain whatever it answers with.
     Empty(Box<WhitenerSettings>),
 }
 

@@ -135,7 +135,7 @@ fn segments_have_the_bits_of_the_library_and_a_short_end_belongs_to_the_one_befo
 }
 
 #[test]
-fn bad_and_saturated_rows_are_counted_and_left_out() {
+fn bad_saturated_and_wild_rows_are_counted_and_left_out() {
     let bench = Bench::new();
     let mut all = rows(1, 800);
     let (mut text, mut marked) = (csv(&all, None), all.clone());
@@ -146,10 +146,14 @@ fn bad_and_saturated_rows_are_counted_and_left_out() {
     marked[500][2] = f64::NAN;
     let spoiled = bench.write("spoiled.csv", text);
     let output = fit(&bench, &[&spoiled], &["--saturation", "4000"]);
-    assert!(stderr(&output).contains("samples       800, 2 of them bad"), "{}", stderr(&output));
+    let says = "samples       800, 2 of them bad or wild and left out";
+    assert!(stderr(&output).contains(says), "{}", stderr(&output));
     let settings = WhitenerSettings { saturation: Some(4000.0), ..WhitenerSettings::default() };
     let expected = fitted(vec![moments(&marked)], settings, TrainingSynapses::Eigenbasis);
     assert!(std::fs::read(bench.path("model")).expect("a model") == expected.to_bytes().expect("bytes"));
+    let output = fit(&bench, &[&spoiled], &[]);
+    assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    assert!(std::fs::read(bench.path("model")).expect("a model") == usual(vec![moments(&marked)]), "wild");
 }
 
 #[test]
@@ -203,11 +207,11 @@ fn a_config_file_speaks_the_words_of_the_flags_which_win_and_is_kept_in_the_mode
     let day = bench.write("day.csv", csv(&all, None));
     let config = bench.write(
         "config.toml",
-        "time_constant = \"2s\"\nsample_rate = 250\nstrength = 0.5\nleak = 1\nbad_samples = \"hold\"\nsegment = 300\n",
+        "time_constant = \"2s\"\nsample_rate = 250\nstrength = 0.5\nfloor = 0.001\nbad_samples = \"hold\"\nsegment = 300\n",
     );
     let config = ["--config", config.to_str().expect("a path"), "--strength", "0.8"];
     let settings = WhitenerSettings {
-        time_constant: Span::Seconds(2.0),
+        time_constant: Some(Span::Seconds(2.0)),
         sample_rate: Some(250.0),
         strength: 0.8,
         bad_samples: leukos::BadSamples::Hold,
@@ -215,14 +219,20 @@ fn a_config_file_speaks_the_words_of_the_flags_which_win_and_is_kept_in_the_mode
     };
     let parts = all.chunks(300).map(moments).collect();
     let mut expected = fitted(parts, settings, TrainingSynapses::Eigenbasis);
-    // In the order of the alphabet, and without the leak, which is the usual one.
+    // In the order of the alphabet, and without the floor, which is the usual one.
     let echo = "bad_samples = \"hold\"\nsample_rate = 250.0\nsegment = 300.0\nstrength = 0.8\ntime_constant = \"2s\"\n";
     expected.notes.insert("config".into(), echo.into());
     let found: Model = Model::from_bytes(&model(&bench, &[&day], &config)).expect("a model");
     assert_eq!(found.notes, expected.notes);
     assert!(found.to_bytes().expect("bytes") == expected.to_bytes().expect("bytes"));
+    let auto = [&config[..2], &["--time-constant", "auto"]].concat();
+    let found: Model = Model::from_bytes(&model(&bench, &[&day], &auto)).expect("a model");
+    assert_eq!(found.whitener.single().expect("one group").settings().time_constant, None);
+    assert!(!found.notes["config"].contains("time_constant"), "{:?}", found.notes);
 
     let wrong = [
+        ("leak = 1\n", "leak: expected one of the settings n_interneurons, synapses, time_constant"),
+        ("follow = \"means\"\n", "follow"),
         ("strenght = 1\n", "strenght: expected one of the settings n_interneurons, synapses, time_constant"),
         ("strength = \"full\"\n", "strength"),
         ("time_constant = -3\n", "expected a number of samples above 0"),
@@ -239,6 +249,30 @@ fn a_config_file_speaks_the_words_of_the_flags_which_win_and_is_kept_in_the_mode
         &["--config", "nowhere.toml"],
         (1, "config nowhere.toml: the file cannot be read"),
     );
+}
+
+#[test]
+fn every_setting_has_its_flag() {
+    let bench = Bench::new();
+    let all = rows(1, 900);
+    let day = bench.write("day.csv", csv(&all, None));
+    let settings = WhitenerSettings {
+        sample_rate: Some(250.0),
+        time_constant: Some(Span::Samples(40.0)),
+        synapse_time_constant: Some(Span::Seconds(60.0)),
+        strength: 0.9,
+        bad_samples: leukos::BadSamples::Zero,
+        follow: leukos::Follow::Nothing,
+        saturation: Some(1e4),
+        floor: 0.01,
+        update_every: Some(7),
+        exclude_above: Some(8.0),
+    };
+    let expected = fitted(vec![moments(&all)], settings, TrainingSynapses::Eigenbasis);
+    let flags = "--sample-rate 250 --time-constant 40 --synapse-time-constant 1min --strength 0.9 --bad-samples zero \
+                 --follow nothing --saturation 10000 --floor 0.01 --update-every 7 --exclude-above 8";
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    assert!(model(&bench, &[&day], &flags) == expected.to_bytes().expect("bytes"));
 }
 
 #[test]
@@ -266,7 +300,7 @@ fn groups_and_synapses_are_those_that_were_asked_for() {
     let random = |seed: &str| model(&bench, &[&day], &["--synapses", "random", "--random-state", seed]);
     assert!(random("1") == random("1") && random("1") != random("2"), "random synapses");
     let few: Model = Model::from_bytes(&model(&bench, &[&day], &["--n-interneurons", "2"])).expect("a model");
-    assert_eq!(few.whitener.single().expect("one group").gains().len(), 2);
+    assert_eq!(few.whitener.single().expect("one group").gains().expect("gains").len(), 2);
 
     assert_fails(&bench, &[&day], &["--synapses", file, "--groups", "0,1-2"], (2, "--synapses"));
     assert_fails(
@@ -284,7 +318,10 @@ fn wrong_usage_is_told_from_bad_data_and_neither_leaves_a_file() {
     let day = bench.write("day.csv", csv(&rows(1, 100), None));
     let wrong = [
         (vec!["--strength", "2"], "--strength: expected a number from 0 to 1, got 2"),
-        (vec!["--time-constant", "fast"], "expected a number of samples above 0"),
+        (
+            vec!["--time-constant", "fast"],
+            "expected a number of samples above 0, such as 1000, or a time such as",
+        ),
         (vec!["--time-constant", "2s"], "--time-constant: a time in seconds needs a sample rate"),
         (vec!["--segment", "2s"], "--segment: a time in seconds needs a sample rate; give --sample-rate"),
         (vec!["--segment", "0.2"], "--segment: expected 1 to 1e15 samples"),
@@ -293,6 +330,10 @@ fn wrong_usage_is_told_from_bad_data_and_neither_leaves_a_file() {
         (vec!["--groups", "2-0"], "expected channel numbers counted from 0"),
         (vec!["--bad-samples", "drop"], "expected mark, hold, zero or error"),
         (vec!["--floor", "-1"], "--floor"),
+        (vec!["--follow", "means"], "expected contexts or nothing"),
+        (vec!["--exclude-above", "1"], "--exclude-above: expected a number from 2 to 1e6, got 1"),
+        (vec!["--update-every", "0"], "--update-every: expected 1 to 65536 samples, got 0"),
+        (vec!["--outlier-limit", "30"], "unexpected argument '--outlier-limit'"),
         (vec!["--label", "left", "--segment", "9"], "cannot be used with"),
         (vec!["--channels", "3"], "--channels: does not apply to csv recordings"),
         (vec!["--speed", "9"], "unexpected argument '--speed'"),

@@ -101,9 +101,12 @@ fn a_model_is_described_and_drawn_and_not_changed() {
     let [model, _] = fitted(&bench);
     let bytes = std::fs::read(&model).expect("a model");
     let words = said(&inspect(&[&model], &[]));
-    for line in
-        ["of 3 channels, in double precision", "left, middle, right", "gains remember 1000 samples", "0 seen"]
-    {
+    for line in [
+        "of 3 channels, in double precision",
+        "left, middle, right",
+        "the samples show how long to remember",
+        "0 seen",
+    ] {
         assert!(words.contains(line), "{line}: {words}");
     }
     let opened: Model = Model::from_bytes(&bytes).expect("a model");
@@ -112,9 +115,26 @@ fn a_model_is_described_and_drawn_and_not_changed() {
     let numbers = |list: &Value| -> Vec<f64> {
         list.as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()
     };
-    assert_eq!(numbers(&report["groups"][0]["gains"]), whitener.gains());
+    assert_eq!(numbers(&report["groups"][0]["gains"]), whitener.gains().expect("gains"));
     assert_eq!(numbers(&report["groups"][0]["prior"]["mean"]), whitener.prior().expect("a prior").mean);
-    assert_eq!(report["groups"][0]["settings"]["leak"], 1.0);
+    assert_eq!(report["groups"][0]["settings"]["floor"], 1e-3);
+    let status = &report["groups"][0]["status"];
+    assert_eq!((&status["started"], &status["last_change"]), (&true.into(), &Value::Null));
+    let expected = whitener.clone().status();
+    assert_eq!(status["rows_in_force"], expected.rows_in_force);
+    let memories = status["memories"].as_array().expect("a list");
+    let weight =
+        |memory: &Value| ["plain", "trend", "gain"].map(|part| memory[part].as_f64().expect("a weight"));
+    let weights: Vec<_> = memories.iter().map(weight).collect();
+    assert_eq!(
+        weights,
+        expected.memories.iter().map(|own| [own.plain, own.trend, own.gain]).collect::<Vec<_>>()
+    );
+    assert!((weights.iter().flatten().sum::<f64>() - 1.0).abs() < 1e-9, "{weights:?}");
+    assert!(
+        memories.last().expect("a memory")["length"].is_null(),
+        "the one since the last change: {memories:?}"
+    );
 
     let [svg, png] = ["model.svg", "model.png"].map(|name| {
         let picture = bench.path(name);

@@ -32,7 +32,8 @@ pub fn model() -> Model<f64> {
     let mut moments = vec![Moments::new(CHANNELS), Moments::new(CHANNELS)];
     moments[0].update(&stimuli(500, 1)).unwrap();
     moments[1].update(&stimuli(500, 2).iter().map(|s| s * 1.5).collect::<Vec<_>>()).unwrap();
-    let settings = WhitenerSettings { time_constant: Span::Samples(200.0), ..WhitenerSettings::default() };
+    let settings =
+        WhitenerSettings { time_constant: Some(Span::Samples(200.0)), ..WhitenerSettings::default() };
     let training = WhitenerTraining { moments, ..WhitenerTraining::default() };
     let whitener = training.fit(settings, &mut stream(0, 0), |_| ControlFlow::Continue(())).unwrap();
     Model::from(whitener)

@@ -13,7 +13,7 @@ use leukos_lab::recording::{Rows, SampleType};
 use rand::RngExt;
 
 use crate::bench::{Bench, leukos, stderr};
-use crate::whiten::{stimuli, write_model, write_recording};
+use crate::whiten::{read_recording, stimuli, write_model, write_recording};
 
 /// A stream with checkpoints.
 struct Job {
@@ -388,14 +388,26 @@ fn bad_samples_are_those_of_this_recording() {
 }
 
 #[test]
-fn a_checkpoint_is_the_model_as_it_has_adapted() {
+fn a_checkpoint_is_the_model_as_it_has_adapted_and_as_a_model_it_goes_on() {
     let job = Job::new(10_000, "in.npy", "out.npy", &[]);
     assert!(job.resume().status.success());
     let mut expected: Model<f32> =
         Model::from_bytes(&fs::read(job.path("model.safetensors")).unwrap()).unwrap();
-    let values: Vec<f32> = stimuli(10_000, 21).iter().map(|&s| s as f32).collect();
-    expected.whitener.whiten(&values, &mut vec![0.0; values.len()]).unwrap();
+    let whiten = |model: &mut Model<f32>, seed: u64| -> Vec<f32> {
+        let values: Vec<f32> = stimuli(10_000, seed).iter().map(|&s| s as f32).collect();
+        let mut responses = vec![0.0; values.len()];
+        model.whitener.whiten(&values, &mut responses).unwrap();
+        responses
+    };
+    whiten(&mut expected, 21);
     let mut adapted: Model<f32> = Model::from_bytes(&fs::read(job.path("state")).unwrap()).unwrap();
     assert!(adapted.notes.remove("checkpoint").is_some());
-    assert!(adapted.to_bytes() == expected.to_bytes());
+    assert!(adapted.to_checkpoint() == expected.to_checkpoint());
+
+    fs::rename(job.path("state"), job.path("model.safetensors")).unwrap();
+    let rows = Rows { values: stimuli(10_000, 22), labels: Vec::new() };
+    write_recording(&job.input, SampleType::Float32, &rows, None);
+    job.whole();
+    let found = read_recording(&job.path("whole-out.npy"), SampleType::Float32);
+    assert!(found.into_iter().map(|r| r as f32).eq(whiten(&mut expected, 22)));
 }

@@ -354,7 +354,8 @@ class Moments:
     channels : int
 
     Any split of the samples gives the same to rounding, and the same bits as long as it is the same split (Chan, Golub
-    and LeVeque 1983). Rows with a NaN or an infinity are counted in `bad` and left out.
+    and LeVeque 1983). Rows with a NaN or an infinity are counted in `bad` and left out, and so are wild ones: those more
+    than 30 times as far from the median of their block of 256 as is typical there.
     """
     def __new__(cls, channels: int) -> Self: ...
     def update(self, X: ArrayLike) -> None:
@@ -397,18 +398,26 @@ class ContextMoments:
 
 @final
 class Whitener:
-    """A fitted whitener, in the precision of the rows that it saw last: the engine of `AdaptiveWhitener`."""
+    """A fitted whitener, in the precision of the rows that it saw last: the engine of `AdaptiveWhitener`.
+
+    Copies share their numbers until one of them learns. Those who read while another thread adapts see it as it was.
+    """
     @staticmethod
     def fit(moments: ContextMoments, fitting: Mapping[str, Any]) -> Whitener:
         """Fits a whitener to the moments of contexts."""
     @staticmethod
-    def from_bytes(bytes: bytes) -> Whitener:
-        """Reads a model file."""
+    def from_bytes(bytes: bytes, label: str | None = None) -> Whitener:
+        """Reads a model or a checkpoint."""
     def to_bytes(self) -> bytes:
-        """The bytes of the model file."""
+        """The bytes of the model file: what was learned, and the settings."""
+    def to_checkpoint(self) -> bytes:
+        """The bytes of a checkpoint: the model and its running state, which continues to the last bit."""
     def __copy__(self) -> Self: ...
-    def adapt(self, X: ArrayLike) -> _Array:
-        """Whitens rows and adapts on the way."""
+    def __deepcopy__(self, _memo: object) -> Self: ...
+    def adapt(self, X: ArrayLike, begins: Sequence[int] = ..., label: str | None = None) -> _Array:
+        """Whitens rows and adapts on the way: all of them, or none after an error. Contexts begin before the rows at some
+        positions, and the last row belongs to a context with this label.
+        """
     def adapt_inverse(self, X: ArrayLike) -> _Array:
         """Turns the responses of an adapting run back into its stimuli, by adapting in the same way."""
     def transform(self, X: ArrayLike) -> _Array:
@@ -417,20 +426,37 @@ class Whitener:
         """Turns responses back into stimuli without adapting."""
     def begin_context(self) -> None:
         """Says that a new context begins."""
+    def take_over(self, other: Whitener) -> None:
+        """Takes over what another of the same channels has learned, and goes on with its own stream."""
     @property
     def channels(self) -> int: ...
     @property
+    def interneurons(self) -> int:
+        """The interneurons of all groups."""
+    @property
     def channel_names(self) -> list[str] | None: ...
+    @property
+    def label(self) -> str | None:
+        """The context of the last row, if rows have labels."""
     @property
     def samples_seen(self) -> int:
         """Rows taken in while adapting."""
+    @property
+    def changes(self) -> int:
+        """How often the context was found to have changed, in the group where it was most often."""
+    @property
+    def rows_in_force(self) -> float:
+        """How many samples the covariance in force rests on, in the group where they are fewest."""
+    def memories(self) -> list[tuple[int, float, float, float, float]]:
+        """The memories of each group: group, length, and the weights as it is, along its trend, and scaled by its gain."""
     @property
     def mean(self) -> _Doubles: ...
     @property
     def scale(self) -> _Doubles:
         """The scale of each channel, that of its group."""
     @property
-    def gains(self) -> _Doubles: ...
+    def gains(self) -> _Doubles:
+        """The gains that are best for the covariance in force; they are computed."""
     @property
     def synapses(self) -> _Doubles:
         """The synapses of all groups side by side, with zeros between groups."""
@@ -440,7 +466,7 @@ class Whitener:
     def whitening_matrix(self) -> _Doubles: ...
     def dewhitening_matrix(self) -> _Doubles: ...
     def status(self) -> str:
-        """Its status in words, computed from a copy, so that other threads can use it meanwhile."""
+        """Its status in words."""
     def settings(self) -> dict[str, Any]:
         """The settings of a loaded model, by the names of the parameters."""
 

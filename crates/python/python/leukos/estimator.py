@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import wraps
+from itertools import pairwise
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._set_output import _wrap_data_with_container
+from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._leukos import ContextMoments, Moments, Whitener
@@ -30,7 +31,7 @@ R = TypeVar("R")
 def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """Lets one thread at a time change an estimator, and leaves it as it was after an error or Ctrl-C.
 
-    Threads that only read it need not wait: what they read is replaced, never changed.
+    Threads that only read it need not wait: they see it as it was.
     """
 
     @wraps(method)
@@ -57,20 +58,23 @@ def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any
 
 
 class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Whitens channels whose covariance changes, by gains that adapt as the samples come.
+    """Whitens channels whose covariance changes, by a map that adapts as the samples come.
 
-    The circuit M = leak I + W diag(g) W' whitens the centred and scaled samples, r = M^-1 (x - mean) / scale. `fit` finds
-    its synapses W and gains g, `adapt_transform` adapts the gains sample by sample, and `transform` uses the present
-    gains without changing them. Rows are samples, columns are channels.
+    `transform` centres samples and multiplies them by the symmetric root of an inverse covariance, r = C^-1/2 (x - mean).
+    After `fit` that is the covariance of all its samples; `adapt_transform` follows the covariance in force, which it
+    estimates from the samples themselves, and `transform` then uses the map as it stands. The paper's circuit, M = I +
+    W diag(g) W' in units of the scale, explains the map: `fit` finds synapses W that suit all contexts, and the gains g
+    are those that are best for the covariance in force. Rows are samples, columns are channels.
 
     Parameters
     ----------
     n_interneurons : int, optional
-        K, the number of interneurons, of each group if there are groups; as many as channels by default. Fewer whiten
-        only the directions they reach; more give W a frame to choose from.
-    time_constant : float
-        How many samples the gains remember. Four times as many halve their noise, but the gains follow a change of
-        context four times more slowly.
+        K, the number of interneurons, of each group if there are groups; as many as channels by default. The map does
+        not depend on it: fewer explain only the directions they reach, more give W a frame to choose from.
+    time_constant : "auto" or float
+        What is signal and what is context: how many samples the shortest memory holds. What changes faster is left
+        alone; a new context is believed when it has been there for about as long. By default it is about two samples
+        for each channel, and the samples themselves show how long to remember.
     synapse_time_constant : float, optional
         How many samples the synapses remember in `adapt_transform`; use a hundred time constants or more. By default
         the synapses do not change there.
@@ -86,42 +90,54 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None
         Of random synapses, and of those beyond the number of channels. An int gives what `leukos fit --random-state`
         gives.
-    mean_time_constant : float, optional
-        How many samples the running mean remembers; ten time constants by default.
+    follow : "contexts" or "nothing"
+        What `adapt_transform` follows: the covariance in force, whatever it changes with, or nothing, so that all stays
+        as it was fitted.
     saturation : float, optional
         Values this large, of either sign, count as bad.
-    update_every : int
-        The number of samples between two updates of mean, gains and synapses. More is cheaper for many channels.
     floor : float
         Directions with a smaller standard deviation than this, relative to the scale, are not amplified to one.
-    outlier_limit : float
-        A response this many times larger than expected is given but not learned from.
-    patience : float, optional
-        How many samples the input must stay too large or too small before mean and scale are estimated again; two time
-        constants, and at least 2000, by default.
-    leak : float
-        The leak in M; it matters where there are fewer interneurons than channels.
+    update_every : int, optional
+        The number of samples between two updates; a third of the number of channels, 128 at most, by default. More is
+        cheaper, and delays adaptation by as much. Every sample is answered at once.
+    exclude_above : float, optional
+        Samples with a channel further from its mean than so many of its standard deviations are answered, but not
+        learned from unless they go on. By default only wild ones are left out.
 
     Attributes
     ----------
     mean_, scale_ : arrays of shape (channels,)
-        What is subtracted from the samples, and what they are divided by (one number for each group of channels).
+        What is subtracted from the samples, and their scale: the root of the mean variance (one number for each group
+        of channels).
+    whitening_matrix_, dewhitening_matrix_ : arrays of shape (channels, channels)
+        The map that answers: `transform(X)` is `(X - mean_) @ whitening_matrix_.T`, and back.
     synapses_ : array of shape (channels, K)
         W; with groups side by side, and zeros between them.
     gains_ : array of shape (K,)
+        g, the best for the covariance in force. They are computed each time they are asked for.
     prior_ : tuple of arrays of shapes (K,) and (K, K), or None
-        Mean and covariance of the gains that were best in the contexts of `fit`.
-    whitening_matrix_, dewhitening_matrix_ : arrays of shape (channels, channels)
-        `transform(X)` is `(X - mean_) @ whitening_matrix_.T`, and back.
+        Mean and covariance of the gains that were best in the contexts of `fit`; None without labels or with groups.
+    changes_ : int
+        How many changes of context `adapt_transform` has found; with groups, in the one with the most.
+    memories_ : structured array of shape (memories,)
+        How much each memory counts in the covariance in force. The fields are `group`, from 0; `length` in samples,
+        infinite for the memory since the last change; and its weights `plain`, as it is, `trend`, with its mean carried
+        on along its trend, and `gain`, scaled by how large samples have been lately. All weights of a group sum to 1.
+    rows_in_force_ : float
+        How many samples the covariance in force rests on; with groups, in the one with the fewest.
     n_samples_seen_ : int
-        Rows that `fit` and `partial_fit` have summed up, and `adapt_transform` has seen since.
+        Rows that `fit` and `partial_fit` have summed up, and `adapt_transform` has seen since `fit`.
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
 
     Notes
     -----
-    With one context the gains are optimal for the covariance of X: with K >= N the covariance of transform(X) is I. With
-    several the synapses are learned across them, and the gains are the mean of those that are best in each.
+    The covariance of transform(X) after fit(X) is I, with and without contexts, up to directions below the floor and
+    wild samples, which `fit` leaves out (see `leukos.Moments`). Contexts shape the synapses, which are learned across
+    them, and the prior.
+
+    An error, or Ctrl-C in a long call, leaves the estimator as it was. A short call of `adapt_transform` is completed
+    before Ctrl-C is heard; `n_samples_seen_` says whether its rows were seen.
 
     Examples
     --------
@@ -141,27 +157,23 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     _whitener: Whitener
     _sums: ContextMoments | None
     """What has been summed up; None for a model from a file."""
-    _label: str | None
-    """The context of the last sample of a stream with labels."""
 
     def __init__(
         self,
         n_interneurons: int | None = None,
         *,
-        time_constant: float = 1000.0,
+        time_constant: Literal["auto"] | float = "auto",
         synapse_time_constant: float | None = None,
         synapses: Literal["eigenbasis", "random"] | ArrayLike = "eigenbasis",
         strength: float = 1.0,
         bad_samples: Literal["error", "mark", "hold", "zero"] = "error",
         groups: Sequence[Sequence[int]] | None = None,
         random_state: int | np.random.RandomState | None = None,
-        mean_time_constant: float | None = None,
+        follow: Literal["contexts", "nothing"] = "contexts",
         saturation: float | None = None,
-        update_every: int = 1,
         floor: float = 1e-3,
-        outlier_limit: float = 30.0,
-        patience: float | None = None,
-        leak: float = 1.0,
+        update_every: int | None = None,
+        exclude_above: float | None = None,
     ) -> None:
         self.n_interneurons = n_interneurons
         self.time_constant = time_constant
@@ -171,17 +183,15 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.bad_samples = bad_samples
         self.groups = groups
         self.random_state = random_state
-        self.mean_time_constant = mean_time_constant
+        self.follow = follow
         self.saturation = saturation
-        self.update_every = update_every
         self.floor = floor
-        self.outlier_limit = outlier_limit
-        self.patience = patience
-        self.leak = leak
+        self.update_every = update_every
+        self.exclude_above = exclude_above
 
     @_alone
     def fit(self, X: ArrayLike, y: object = None, *, contexts: ArrayLike | None = None) -> Self:
-        """Finds synapses, gains, mean and scale.
+        """Finds the mean and covariance of all samples, and synapses that suit their contexts; a stream begins anew.
 
         Parameters
         ----------
@@ -195,10 +205,13 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @_alone
     def partial_fit(self, X: ArrayLike, y: object = None, *, contexts: ArrayLike | None = None) -> Self:
-        """Adds more samples: the outcome is that of one `fit` with all of them.
+        """Adds more samples to what was learned, which becomes that of one `fit` with all of them.
 
-        The whitener starts again from the sums of all samples; what `adapt_transform` has learned since is not kept.
-        Parameters are those of `fit`.
+        A stream that has begun goes on: after the first `adapt_transform`, what is in force there stays as it is, and
+        so do `transform`, `mean_`, `scale_` and `whitening_matrix_`, with the parameters of the `fit` before. What was
+        learned changes: `prior_`, `synapses_`, the gains that are best with them, and what `save` writes, with which
+        another stream may begin. Before the first `adapt_transform`, `transform` is that of all samples too. Parameters
+        are those of `fit`, which begins a stream anew.
         """
         return self._sum_up(X, contexts)
 
@@ -212,11 +225,13 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         fitting = self._fitting()
         X = self._validated(X, reset=known is None)
         sums = ContextMoments(X.shape[1], self.saturation) if known is None else copy(known)
-        for label, rows in _runs(X, contexts):
-            sums.update(label, rows)
-        if sums.bad and self.bad_samples == "error":
+        for start, end, label in _runs(len(X), contexts):
+            sums.update(label, X[start:end])
+        bad = sums.bad if known is None else sums.bad - known.bad
+        if bad and self.bad_samples == "error":
+            limit = "those whose squares overflow" if self.saturation is None else f"the saturation {self.saturation}"
             raise ValueError(
-                f"X: expected values below the saturation {self.saturation}, got {sums.bad} rows that are not "
+                f"X: expected values below {limit}, got {bad} rows that are not "
                 '(or another choice of bad_samples than "error")'
             )
         return self._fit_sums(sums, fitting)
@@ -251,9 +266,14 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"X: expected two usable samples or more, got n_samples = {sums.rows - sums.bad}")
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else [str(name) for name in names]
-        self._whitener = Whitener.fit(sums, {**fitting, "channel_names": names})
-        self._sums, self._label = sums, None
-        self._tell_widgets("fitted")
+        fitted = Whitener.fit(sums, {**fitting, "channel_names": names})
+        if hasattr(self, "_whitener") and self._whitener.samples_seen > 0:
+            whitener = copy(self._whitener)
+            whitener.take_over(fitted)
+            self._whitener, self._sums = whitener, sums
+        else:
+            self._whitener, self._sums = fitted, sums
+            self._tell_widgets("fitted")
         return self
 
     def transform(self, X: ArrayLike) -> Any:
@@ -287,27 +307,29 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array of shape (samples, channels)
             The next samples of the stream; how it is cut into calls changes no bit.
         contexts : array of shape (samples,), optional
-            Labels, where the changes of context are known: at each change the gains go to the mean of their prior and
-            adapt quickly. Without labels, changes are detected from the samples where possible.
+            Labels, where the changes of context are known: at each change what is in force counts as little as one
+            sample for each channel, and the next samples soon outweigh it. Without labels, the samples themselves show
+            how far back to look.
 
         Returns an array of the same shape and of the dtype of X.
         """
         check_is_fitted(self)
         # The engine looks for bad samples itself, and says where they are.
         given, X = X, self._validated(X, reset=False, finite=False)
-        whitener = copy(self._whitener)
-        label, responses, told, position = getattr(self, "_label", None), [], [], 0
-        for own, rows in _runs(X, contexts):
-            if contexts is not None and label is not None and own != label:
-                whitener.begin_context()
-                told.append((position, own))
+        # What is done with the responses may fail, and then nothing must have been learned.
+        plain = _get_output_config("transform", self)["dense"] == "default" and not self.__dict__.get("_widgets")
+        whitener = self._whitener if plain else copy(self._whitener)
+        label, told = whitener.label, []
+        for start, _, own in _runs(len(X), contexts):
+            if contexts is not None and label not in (None, own):
+                told.append((start, own))
             label = own if contexts is not None else None
-            responses.append(whitener.adapt(rows))
-            position += len(rows)
-        self._whitener, self._label = whitener, label
-        joined = responses[0] if len(responses) == 1 else np.concatenate(responses)
-        wrapped = _wrap_data_with_container("transform", joined, given, self)
-        self._tell_widgets("saw", X, joined, told)
+        responses = whitener.adapt(X, [start for start, _ in told], label)
+        if plain:
+            return responses
+        wrapped = _wrap_data_with_container("transform", responses, given, self)
+        self._whitener = whitener
+        self._tell_widgets("saw", X, responses, told)
         return wrapped
 
     @_alone
@@ -322,18 +344,13 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False, channels=False)
-        whitener = copy(self._whitener)
-        samples = whitener.adapt_inverse(X)
-        self._whitener = whitener
-        return samples
+        return self._whitener.adapt_inverse(X)
 
     @_alone
     def begin_context(self) -> Self:
-        """Announces that a new context begins: the gains go to the mean of their prior and adapt quickly."""
+        """Announces that a new context begins: what is in force counts as little as one sample for each channel."""
         check_is_fitted(self)
-        whitener = copy(self._whitener)
-        whitener.begin_context()
-        self._whitener = whitener
+        self._whitener.begin_context()
         self._tell_widgets("told")
         return self
 
@@ -356,14 +373,16 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return -self.whitening_error(X)
 
     def status(self) -> str:
-        """A summary in words: samples by kind, actions of the guard, channels left out, error."""
+        """A summary in words: samples by kind, changes of context, error, channels left out, and memories."""
         check_is_fitted(self)
         return self._whitener.status()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model file, which the command line and `load` read; completely or not at all.
+        """Writes a model, which the command line and `load` read; completely or not at all.
 
-        The same samples and parameters make the same bytes here and by `leukos fit`.
+        A model is what `fit` and `partial_fit` have learned, and synapses as `adapt_transform` has left them where it
+        changes them; a stream that begins with it begins anew. `pickle` keeps a stream in its middle. The same samples
+        and parameters make the same bytes here and by `leukos fit`.
         """
         check_is_fitted(self)
         path = Path(path)
@@ -380,7 +399,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads a model file, from here or from `leukos fit`, also one in the middle of a stream."""
+        """Reads a model, from here or from `leukos fit`, or a checkpoint of `leukos whiten`, whose stream goes on."""
         whitener = Whitener.from_bytes(Path(path).read_bytes())
         estimator = cls(**whitener.settings())
         estimator._whitener, estimator._sums = whitener, None
@@ -418,6 +437,18 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._fitted().dewhitening_matrix()
 
     @property
+    def changes_(self) -> int:
+        return self._fitted().changes
+
+    @property
+    def memories_(self) -> NDArray[np.void]:
+        return np.array(self._fitted().memories(), dtype=_MEMORY)
+
+    @property
+    def rows_in_force_(self) -> float:
+        return self._fitted().rows_in_force
+
+    @property
     def n_samples_seen_(self) -> int:
         adapted = self._fitted().samples_seen
         return adapted if self._sums is None else adapted + self._sums.rows
@@ -425,7 +456,9 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __getstate__(self) -> Any:
         # A thread that is changing this estimator is not changing its copy, and a widget does not show it.
         left_out = ("_changing", "_widgets")
-        return {name: value for name, value in super().__getstate__().items() if name not in left_out}
+        state = {name: value for name, value in super().__getstate__().items() if name not in left_out}
+        # Nor does a copy adapt when this one does.
+        return {name: copy(value) if isinstance(value, Whitener) else value for name, value in state.items()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_whitener")
@@ -443,7 +476,7 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._whitener
 
     def _forget(self) -> None:
-        for name in ("_whitener", "_sums", "_label"):
+        for name in ("_whitener", "_sums"):
             self.__dict__.pop(name, None)
 
     def _tell_widgets(self, what: Literal["fitted", "told", "saw"], *arguments: object) -> None:
@@ -470,26 +503,38 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31)
         fitting: dict[str, Any] = {"seed": _whole("random_state", seed, least=0)}
-        for name in ("time_constant", "strength", "floor", "outlier_limit", "leak"):
+        for name in ("strength", "floor"):
             fitting[name] = _number(name, getattr(self, name))
-        for name in ("synapse_time_constant", "mean_time_constant", "saturation", "patience"):
+        for name in ("synapse_time_constant", "saturation", "exclude_above"):
             value = getattr(self, name)
             fitting[name] = None if value is None else _number(name, value)
-        fitting["update_every"] = _whole("update_every", self.update_every, least=1)
-        count = self.n_interneurons
-        fitting["n_interneurons"] = None if count is None else _whole("n_interneurons", count, least=0)
+        time = self.time_constant
+        automatic = isinstance(time, str) and time == "auto"
+        fitting["time_constant"] = None if automatic else _number("time_constant", time, or_else=' or "auto"')
+        for name, least in (("n_interneurons", 0), ("update_every", 1)):
+            value = getattr(self, name)
+            fitting[name] = None if value is None else _whole(name, value, least=least)
         fitting["synapses"] = self.synapses
-        fitting["bad_samples"] = self.bad_samples
-        if not isinstance(self.bad_samples, str):
-            raise ValueError(f'bad_samples: expected "error", "mark", "hold" or "zero", got {self.bad_samples!r}')
+        fitting["bad_samples"] = _word("bad_samples", self.bad_samples, '"error", "mark", "hold" or "zero"')
+        fitting["follow"] = _word("follow", self.follow, '"contexts" or "nothing"')
         fitting["groups"] = None if self.groups is None else _groups(self.groups)
         return fitting
 
 
-def _number(name: str, value: object) -> float:
+_MEMORY = np.dtype([("group", np.int64), *((name, np.float64) for name in ("length", "plain", "trend", "gain"))])
+
+
+def _number(name: str, value: object, *, or_else: str = "") -> float:
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
-    raise ValueError(f"{name}: expected a number, got {value!r}")
+    raise ValueError(f"{name}: expected a number{or_else}, got {value!r}")
+
+
+def _word(name: str, value: object, words: str) -> str:
+    """Any word; the engine knows which there are."""
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"{name}: expected {words}, got {value!r}")
 
 
 def _whole(name: str, value: object, *, least: int) -> int:
@@ -505,23 +550,22 @@ def _groups(groups: object) -> list[list[int]]:
         raise ValueError(f"groups: expected lists of channels such as [[0, 1], [2, 3]], got {groups!r}") from None
 
 
-def _runs(X: NDArray[Any], contexts: ArrayLike | None) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The stretches of X with one label, and the label as text."""
+def _runs(count: int, contexts: ArrayLike | None) -> Iterator[tuple[int, int, str]]:
+    """The stretches of samples with one label: where each begins and ends, and the label as text."""
     if contexts is None:
-        yield "", X
+        yield 0, count, ""
         return
     if isinstance(contexts, np.ma.MaskedArray):
         raise ValueError("contexts: expected labels without a mask, got a masked array")
     labels = np.asarray(contexts)
-    if labels.shape != (len(X),):
-        raise ValueError(f"contexts: expected one label for each of {len(X)} samples, got shape {labels.shape}")
+    if labels.shape != (count,):
+        raise ValueError(f"contexts: expected one label for each of {count} samples, got shape {labels.shape}")
     changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
-    starts = [0, *changes.tolist(), len(X)]
-    for start, end in zip(starts[:-1], starts[1:], strict=True):
+    for start, end in pairwise([0, *changes.tolist(), count]):
         label = labels[start]
         if label != label or label is None or str(label) == "":
             raise ValueError(f"contexts: expected a label for each sample, got {label!r} at position {start}")
-        yield str(label), X[start:end]
+        yield start, end, str(label)
 
 
 def _umask() -> int:

@@ -151,7 +151,7 @@ class View {
     sayIn(parts.trouble, troubled.length > 3 ? `${named}; and ${troubled.length - 3} more.` : `${named}.`);
     const { counts } = frame;
     const entries = [["rows", frame.rows], ["changes of context", counts.changes]];
-    for (const name of ["bad", "outliers", "quiet", "silent"]) entries.push([name, counts[name]]);
+    for (const name of ["bad", "outliers", "silent"]) entries.push([name, counts[name]]);
     entries.forEach(([name, value], i) => {
       if (!parts.counts.children[i]) parts.counts.append(entryNamed(name));
       sayIn(parts.counts.children[i].lastChild, count(value));

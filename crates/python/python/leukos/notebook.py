@@ -37,9 +37,9 @@ _Doubles = NDArray[np.float64]
 
 # As on the page of `leukos live`.
 _POINTS, _CHANGES, _SHOWN, _GAINS, _TRACES, _TRACE_ROWS = 600, 64, 64, 32, 8, 256
-_POINTS_PER_TIME_CONSTANT = 20
-_ROWS_PER_CHANNEL = 20
-"""An error is estimated over so many rows for each channel."""
+_ROWS_PER_CHANNEL, _LEAST_ROWS = 20, 1000
+"""An error is estimated over so many rows for each channel; what is shown beside it, over so many at least."""
+_POINTS_PER_WINDOW = 20
 
 _PIECES = 50
 """The error is measured so often in one call at most, up to 64 channels."""
@@ -54,7 +54,7 @@ def widget(whitener: AdaptiveWhitener) -> WhitenerWidget:
 
     A notebook shows the widget that is returned where it ends a cell. There are the correlations before and the
     covariance after, the whitening error with its noise floor and with the error had nothing adapted since the widget
-    was made, the gains, and the latest samples. Gains are known at the end of each call, so calls with fewer rows show
+    was made, the gains, and the latest samples. Gains are computed at the end of a call, so calls with fewer rows show
     more of their way. Changes of context are *told* by labels or by `begin_context`, or *detected* in a call. The
     responses are the same as without a widget, to the last bit.
 
@@ -141,15 +141,14 @@ class _Stream:
         self.run, self.sequence = uuid4().hex[:8], 0
         self.engine, self.fixed = engine, copy(engine)
         self.names = [f"channel {i}" for i in range(n)] if names is None else names
-        self.time_constant = float(settings["time_constant"])
-        self.stride = math.ceil(self.time_constant / _POINTS_PER_TIME_CONSTANT)
+        self.window = float(max(_LEAST_ROWS, _ROWS_PER_CHANNEL * n))
+        self.stride = math.ceil(self.window / _POINTS_PER_WINDOW)
         self.pieces = max(1, int(_PIECES * min(1.0, (_SHOWN / n) ** 3)))
         self.usable = min(settings["saturation"] or _LARGEST, _LARGEST)
-        long = max(self.time_constant, _ROWS_PER_CHANNEL * n)
         self.mean = engine.mean
-        self.before, self.after = _Moments(n, long), _Moments(n, long)
+        self.before, self.after = _Moments(n, self.window), _Moments(n, self.window)
         # Of a piece that is longer, the first rows would be forgotten at its end.
-        self.longest = math.ceil(8.0 * long)
+        self.longest = math.ceil(8.0 * self.window)
         self.adapted, self.unadapted = _Meter(groups), _Meter(groups)
         self.shown, self.traced = _evenly(n, _SHOWN), _evenly(n, _TRACES)
         self.traces = np.empty((2, 0, len(self.traced)))
@@ -163,7 +162,7 @@ class _Stream:
         self.count = 0
         self.news = False
         self.groups, self.status = groups, _Status(engine.status(), groups)
-        self._add_point(_numbers(engine.gains[:_GAINS]))
+        self._add_point()
 
     def begin_context(self, engine: Whitener, row: int | None = None, label: str = "new context") -> None:
         self.engine = engine
@@ -186,7 +185,7 @@ class _Stream:
             self._measure(X[start:end], responses[start:end])
             self.rows = first + end
             # The gains on the way are not known.
-            self._add_point(_numbers(engine.gains[:_GAINS]) if end == len(X) else [])
+            self._add_point(gains=end == len(X))
         latest = [rows[-_TRACE_ROWS:, self.traced].astype(np.float64) for rows in (X, responses)]
         self.traces = np.concatenate([self.traces, latest], axis=1)[:, -_TRACE_ROWS:]
 
@@ -202,28 +201,25 @@ class _Stream:
         self.adapted.update(responses)
         self.unadapted.update(np.asarray(self.fixed.transform(X), dtype=np.float64))
 
-    def _add_point(self, gains: list[float | None]) -> None:
+    def _add_point(self, *, gains: bool = True) -> None:
         if self.points and self.rows - self.points[-1]["row"] < self.stride:
             return
         self.made += 1
         errors = _numbers([self.adapted.error(), self.adapted.noise_floor(), self.unadapted.error()])
-        values = dict(zip(("error", "floor", "unadapted"), errors, strict=True))
-        self.points.append({"id": self.made, "row": self.rows, **values, "gains": gains})
+        values: dict[str, Any] = dict(zip(("error", "floor", "unadapted"), errors, strict=True))
+        values["gains"] = _numbers(self.engine.gains[:_GAINS]) if gains else []
+        self.points.append({"id": self.made, "row": self.rows, **values})
 
-    def _mark(self, row: int, kind: Literal["told", "new", "scale"], words: str) -> None:
+    def _mark(self, row: int, kind: Literal["told", "new"], words: str) -> None:
         self.changes.append({"row": row, "kind": kind, "words": words})
-        if kind != "scale":
-            self.changed, self.count = row, self.count + 1
+        self.changed, self.count = row, self.count + 1
 
     def _note_detected(self, status: _Status) -> None:
         """Marks what the whitener has found out by itself; where in the rows since the last frame is not known."""
-        where = f"in rows {self.looked} to {self.rows}"
         # A change that was told is soon detected as well, and one that is large is detected several times.
-        fresh = self.changed is None or self.rows > self.changed + self.time_constant
+        fresh = self.changed is None or self.rows > self.changed + self.window
         if status.detected > self.status.detected and fresh and not self.news:
-            self._mark(self.rows, "new", f"change of context detected {where}")
-        if status.recalibrated > self.status.recalibrated:
-            self._mark(self.rows, "scale", f"mean and scale estimated again {where}")
+            self._mark(self.rows, "new", f"change of context detected in rows {self.looked} to {self.rows}")
         self.status, self.looked, self.news = status, self.rows, False
 
     def frame(self) -> str:
@@ -252,13 +248,12 @@ class _Stream:
             "sample_rate": None,
             "behind_ms": None,
             "counts": {**self.status.counts, "changes": self.count},
-            "time_constant": self.time_constant,
             "channels": self._channels(deviations),
             "shown": self.shown,
             "before": _numbers(correlations[chosen]),
             "after": _numbers(after[chosen]),
             "points": {"first": self.points[0]["id"], **columns},
-            "gains_total": len(self.engine.gains),
+            "gains_total": self.engine.interneurons,
             "changes": list(self.changes),
             "traces": {
                 "first_row": self.rows - self.traces.shape[1],
@@ -272,7 +267,7 @@ class _Stream:
     def _state(self) -> tuple[str, str]:
         if self.rows == self.first:
             return "waiting", "waiting for adapt_transform"
-        if "gathering mean and scale" in self.status.states:
+        if "waiting for samples that vary" in self.status.states:
             return "calibrating", "calibrating: estimating mean and scale from the first rows"
         so_far = f"; {self.count} change{'s' * (self.count != 1)} of context so far" if self.count else ""
         if "paused" in self.status.states:
@@ -305,14 +300,10 @@ class _Status:
     """What the status of a whitener says, group by group, as numbers."""
 
     def __init__(self, text: str, groups: Sequence[NDArray[Any]]) -> None:
-        def total(pattern: str) -> int:
-            return sum(map(int, re.findall(pattern, text)))
-
-        aside = re.findall(r"(\d+) bad, (\d+) outliers, (\d+) quiet, (\d+) silent", text)
+        aside = re.findall(r"(\d+) bad, (\d+) wild, (\d+) silent", text)
         largest = np.array(aside, dtype=np.int64).max(axis=0).tolist()
-        self.counts = dict(zip(("bad", "outliers", "quiet", "silent"), largest, strict=True))
-        self.detected = total(r"(\d+) changes detected")
-        self.recalibrated = total(r"recalibrated (\d+) times")
+        self.counts = dict(zip(("bad", "outliers", "silent"), largest, strict=True))
+        self.detected = sum(map(int, re.findall(r"(\d+) changes detected", text)))
         self.states = re.findall(r"^state +([^;]+);", text, flags=re.MULTILINE)
         self.excluded: dict[int, str] = {}
         self.duplicates: dict[int, int] = {}

@@ -1,6 +1,7 @@
 //! Makes contexts of a recording, by labels or by segments.
 
 use anyhow::{Result, bail};
+use leukos::Moments;
 
 use super::Contexts;
 use crate::cli::interruption::stop_or_say;
@@ -32,8 +33,9 @@ impl Contexts {
             outlook.say(NOTHING_WRITTEN);
             return Ok(End::Interrupted);
         }
-        let (bad, unlabelled) = (sums.bad, sums.unlabelled);
-        let all = self.made(sums)?;
+        let (unlabelled, contexts) = (sums.unlabelled, sums.finish()?);
+        let bad: u64 = contexts.iter().map(|(_, moments)| moments.bad()).sum();
+        let all = self.made(contexts);
         let kept = all.iter().filter(|made| made.outcome.is_ok()).count();
         let lines = left_out(&all, self.filter_of_recording().condition);
         if kept == 0 {
@@ -45,18 +47,18 @@ impl Contexts {
         outlook.say(&format!("{kept} of {} contexts kept", all.len()));
         lines.iter().for_each(|line| outlook.say(&format!("  left out: {line}")));
         if bad + unlabelled > 0 {
-            outlook.say(&format!("  rows left out: {bad} bad, {unlabelled} without a label"));
+            outlook.say(&format!("  rows left out: {bad} bad or wild, {unlabelled} without a label"));
         }
         self.write_made(&all, &format!("a recording of {channels} channels"), &outlook)
     }
 
-    fn made(&self, sums: Sums) -> Result<Vec<Made>> {
+    fn made(&self, contexts: Vec<(String, Moments)>) -> Vec<Made> {
         let filter = self.filter_of_recording();
-        let made = |(name, moments): (String, leukos::Moments)| {
+        let made = |(name, moments): (String, Moments)| {
             let covariance = moments.covariance().map_err(|error| Reason::Unusable(error.to_string()));
             Made { name, outcome: covariance.and_then(|covariance| filter.apply(covariance)) }
         };
-        Ok(sums.finish()?.into_iter().map(made).collect())
+        contexts.into_iter().map(made).collect()
     }
 
     fn filter_of_recording(&self) -> Filter {

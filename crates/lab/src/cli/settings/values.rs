@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use leukos::{BadSamples, Span};
+use leukos::{BadSamples, Follow, Span};
 use serde::de::value::StrDeserializer;
 use serde::de::{Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -52,16 +52,69 @@ impl Serialize for Time {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected a number of samples, or a time such as \"2s\"")]
-        enum Given {
-            Number(f64),
-            Text(String),
+        number_or_text(deserializer)
+    }
+}
+
+/// Reads a number as the text that it would be on the command line.
+fn number_or_text<'de, D: Deserializer<'de>, V: FromStr<Err = String>>(
+    deserializer: D,
+) -> Result<V, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a number of samples, or a time such as \"2s\"")]
+    enum Given {
+        Number(f64),
+        Text(String),
+    }
+    match Given::deserialize(deserializer)? {
+        Given::Number(samples) => samples.to_string().parse().map_err(D::Error::custom),
+        Given::Text(text) => text.parse().map_err(D::Error::custom),
+    }
+}
+
+/// How long a whitener remembers at least.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Memory {
+    /// As the number of channels says, and then as the samples themselves show.
+    #[default]
+    Auto,
+    /// So long.
+    Of(Time),
+}
+
+impl Memory {
+    /// The length, where it was given.
+    pub fn span(self) -> Option<Span> {
+        match self {
+            Self::Auto => None,
+            Self::Of(time) => Some(time.0),
         }
-        match Given::deserialize(deserializer)? {
-            Given::Number(samples) => samples.to_string().parse().map_err(D::Error::custom),
-            Given::Text(text) => text.parse().map_err(D::Error::custom),
+    }
+}
+
+impl FromStr for Memory {
+    type Err = String;
+
+    fn from_str(given: &str) -> Result<Self, String> {
+        match given {
+            "auto" => Ok(Self::Auto),
+            time => time.parse().map(Self::Of).map_err(|expected: String| format!("{expected}; or auto")),
         }
+    }
+}
+
+impl Serialize for Memory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Of(time) => time.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Memory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        number_or_text(deserializer)
     }
 }
 
@@ -145,6 +198,15 @@ fn piece(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
 
 /// What to do with bad samples; the words are those of the model file.
 pub fn bad_samples(word: &str) -> Result<BadSamples, String> {
+    in_model_file(word).ok_or_else(|| "expected mark, hold, zero or error".into())
+}
+
+/// What to follow; the words are those of the model file.
+pub fn follow(word: &str) -> Result<Follow, String> {
+    in_model_file(word).ok_or_else(|| "expected contexts or nothing".into())
+}
+
+fn in_model_file<'a, V: Deserialize<'a>>(word: &'a str) -> Option<V> {
     let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-    BadSamples::deserialize(word).map_err(|_| "expected mark, hold, zero or error".into())
+    V::deserialize(word).ok()
 }

@@ -224,7 +224,7 @@ function showState(frame) {
   if (frame.sample_rate) entries.push(["time", `${(frame.rows / frame.sample_rate).toFixed(1)} s`]);
   if (frame.behind_ms !== null) entries.push(["behind by", lag(frame.behind_ms)]);
   entries.push(["changes of context", count(counts.changes)]);
-  for (const name of ["bad", "outliers", "quiet", "silent"]) entries.push([name, count(counts[name])]);
+  for (const name of ["bad", "outliers", "silent"]) entries.push([name, count(counts[name])]);
   list(at("counts"), entries);
 }
 

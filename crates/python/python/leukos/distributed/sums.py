@@ -19,6 +19,8 @@ from .blocks import Block, divide, read
 from .running import outcomes, require_client
 
 
+LARGEST = 1e150
+"""The squares of values beyond this could overflow; the core counts them as bad."""
 GROUP = 32
 """How many neighbouring blocks workers merge, a power of two; the rest of the tree is merged here.
 
@@ -50,7 +52,7 @@ class ContextCovariances:
 
     @property
     def bad(self) -> NDArray[np.int64]:
-        """How many rows of each context were left out."""
+        """How many rows of each context were left out: unusable ones, and wild ones (see `leukos.Moments`)."""
         return np.array([moments.bad for moments in self.moments.values()], dtype=np.int64)
 
 
@@ -183,8 +185,10 @@ def sum_block(rows: Any, labels: Any, *, number: int, expected: Columns | None, 
         contexts = {name: _moments(own, acceptance.saturation) for name, own in _by_context(rows, labels).items()}
     except ValueError as error:
         raise ValueError(f"blocks[{number}]: {str(error).removeprefix('X: ')}") from None
-    bad = sum(moments.bad for moments in contexts.values())
-    if bad and not acceptance.bad_rows:
+    # Wild rows are left out, and no reason to refuse a block.
+    suspicious = not acceptance.bad_rows and any(moments.bad for moments in contexts.values())
+    bad = _unusable(rows, acceptance.saturation) if suspicious else 0
+    if bad:
         limit = "" if acceptance.saturation is None else f" below the saturation {acceptance.saturation}"
         raise ValueError(
             f"blocks[{number}]: expected finite values{limit}, got {bad} rows with others "
@@ -216,8 +220,8 @@ def _by_context(rows: NDArray[Any], labels: Any) -> dict[str, NDArray[Any]]:
     if len(rows) == 0:
         return {}
     stretches: dict[str, list[NDArray[Any]]] = {}
-    for name, stretch in _runs(rows, labels):
-        stretches.setdefault(name, []).append(stretch)
+    for start, end, name in _runs(len(rows), labels):
+        stretches.setdefault(name, []).append(rows[start:end])
     return {name: own[0] if len(own) == 1 else np.concatenate(own) for name, own in stretches.items()}
 
 
@@ -225,6 +229,12 @@ def _moments(rows: NDArray[Any], saturation: float | None) -> Moments:
     moments = Moments(rows.shape[1])
     moments.update(rows if saturation is None else np.where(np.abs(rows) < saturation, rows, np.nan))
     return moments
+
+
+def _unusable(rows: NDArray[Any], saturation: float | None) -> int:
+    """How many rows have a number that cannot be used."""
+    limit = LARGEST if saturation is None else min(saturation, LARGEST)
+    return int(np.count_nonzero(~(np.abs(rows) < limit).all(axis=1)))
 
 
 def _require_samples(contexts: Mapping[str, Moments], blocks: int) -> None:

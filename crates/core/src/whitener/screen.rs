@@ -1,8 +1,7 @@
-//! Watches each channel, and leaves out those without a signal until they have one again.
+//! Screens rows: tells which can be used, and leaves out channels without a signal until they have one again.
+//!
+//! One definition for all who learn from rows ([`usable`], [`leave_out_wild`]): the whitener, and sums of samples.
 
-use super::answering::reach;
-use super::conditioning::Calibration;
-use super::settings::WhitenerSettings;
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require};
 #[cfg(feature = "model-file")]
@@ -22,7 +21,7 @@ pub enum Exclusion {
 
 /// What is known of every channel.
 #[derive(Clone)]
-pub(super) struct Channels {
+pub(super) struct Screen {
     own: Vec<Channel>,
     /// For how many rows nothing at all has changed.
     still: u64,
@@ -44,54 +43,39 @@ struct Channel {
     /// For how many rows in a row it has delivered no usable number.
     bad_run: u64,
     exclusion: Option<Exclusion>,
-    /// The variance it had, relative to the scale, when it was left out.
-    variance: f64,
 }
 
 impl Channel {
     fn revive(&mut self) {
-        *self = Self { exclusion: None, run: 0, variance: 0.0, ..*self };
+        *self = Self { exclusion: None, run: 0, ..*self };
     }
 
     /// Whether a channel that was left out has a signal again.
-    fn shows_life(&self, value: f64, index: usize, limits: &Limits<'_>) -> bool {
+    fn shows_life(&self, value: f64, limits: Limits) -> bool {
         let moves = |tolerance: f64| !((value - self.reference).abs() <= REVIVAL * tolerance);
         match self.exclusion {
             None => false,
-            Some(Exclusion::Constant) => limits.admit(value, index) && moves(limits.tolerance),
-            Some(Exclusion::Bad) => limits.admit(value, index),
+            Some(Exclusion::Constant) => usable(value, limits.largest) && moves(limits.tolerance),
+            Some(Exclusion::Bad) => usable(value, limits.largest),
         }
     }
 }
 
 /// The limits within which a value can be used.
-pub(super) struct Limits<'a> {
-    /// Values this large are saturated.
-    pub saturation: f64,
-    /// How many scales from the mean a value may lie.
-    pub reach: f64,
-    pub calibration: &'a Calibration,
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Values this large are saturated, or too large to be squared.
+    pub largest: f64,
     /// What a channel must move by to count as moving.
     pub tolerance: f64,
 }
 
-impl<'a> Limits<'a> {
-    /// The limits for values of type T.
-    pub fn new<T: Real>(settings: &WhitenerSettings, calibration: &'a Calibration) -> Self {
-        Self {
-            saturation: settings.saturation.unwrap_or(f64::INFINITY),
-            reach: reach::<T>(),
-            calibration,
-            tolerance: settings.floor * calibration.scale,
-        }
-    }
+/// Beyond this the squares of values could overflow.
+const LARGEST: f64 = 1e150;
 
-    /// A NaN is not admitted.
-    fn admit(&self, value: f64, channel: usize) -> bool {
-        let Calibration { mean, scale } = self.calibration;
-        let within_reach = *scale == 0.0 || (value - mean[channel]).abs() <= self.reach * scale;
-        value.abs() < self.saturation.min(LARGEST) && within_reach
-    }
+/// Whether a value is a number below the limit. A NaN is not.
+pub(crate) fn usable(value: f64, limit: f64) -> bool {
+    value.abs() < limit.min(LARGEST)
 }
 
 /// How a row looks before it is used.
@@ -104,8 +88,6 @@ pub(super) enum Row {
     },
 }
 
-/// Beyond this the squares of values could overflow.
-pub(super) const LARGEST: f64 = 1e150;
 /// The input is silent when nothing at all has changed for so many rows.
 const SILENT_AFTER: u64 = 10;
 /// A channel moves if it has done so within so many rows.
@@ -113,16 +95,11 @@ const MOVES_WITHIN: u64 = 10;
 /// An excluded channel comes back when it moves by this many tolerances at once.
 const REVIVAL: f64 = 4.0;
 
-impl Channels {
+impl Screen {
     pub fn new(channels: usize, patience: u64) -> Self {
-        let (exclusion, variance) = (None, 0.0);
         let (reference, latest) = (f64::NAN, f64::NAN);
-        let channel = Channel { reference, run: 0, latest, bad_run: 0, exclusion, variance };
+        let channel = Channel { reference, run: 0, latest, bad_run: 0, exclusion: None };
         Self { own: vec![channel; channels], still: 0, patience }
-    }
-
-    pub fn is_live(&self, channel: usize) -> bool {
-        self.own[channel].exclusion.is_none()
     }
 
     pub fn live_count(&self) -> usize {
@@ -141,31 +118,32 @@ impl Channels {
         self.own.iter().filter(|channel| channel.exclusion.is_none())
     }
 
-    /// The variances that excluded channels are thought to have; 0 for the others.
-    pub fn imagined(&self) -> impl Iterator<Item = f64> {
-        self.own.iter().map(|channel| if channel.exclusion.is_some() { channel.variance } else { 0.0 })
+    /// Which channels take part.
+    pub fn live_into(&self, live: &mut Vec<bool>) {
+        live.clear();
+        live.extend(self.own.iter().map(|channel| channel.exclusion.is_none()));
     }
 
     /// Leaves a channel out that rests at `reference`.
-    pub fn exclude(&mut self, index: usize, why: Exclusion, reference: f64, variance: f64) {
+    pub fn exclude(&mut self, index: usize, why: Exclusion, reference: f64) {
         let channel = &mut self.own[index];
-        *channel = Channel { reference, exclusion: Some(why), variance, ..*channel };
+        *channel = Channel { reference, exclusion: Some(why), ..*channel };
     }
 
     /// Looks at a row before it is used. A channel that shows life takes part again from this row on.
     /// Returns also how many did.
-    pub fn screen<T: Real>(&mut self, row: &[T], limits: &Limits<'_>) -> (Row, u64) {
+    pub fn screen<T: Real>(&mut self, row: &[T], limits: Limits) -> (Row, u64) {
         let (mut verdict, mut revived) = (Row::Good, 0);
         for (index, (channel, value)) in self.own.iter_mut().zip(row).enumerate() {
             let value = value.to_f64();
-            if channel.shows_life(value, index, limits) {
+            if channel.shows_life(value, limits) {
                 channel.revive();
                 revived += 1;
             }
             if channel.exclusion.is_some() {
                 continue;
             }
-            let usable = limits.admit(value, index);
+            let usable = usable(value, limits.largest);
             channel.bad_run = if usable { 0 } else { channel.bad_run + 1 };
             if !usable && verdict == Row::Good {
                 verdict = Row::Bad { channel: index };
@@ -175,9 +153,8 @@ impl Channels {
     }
 
     /// Whether this row would bring a channel back.
-    pub fn would_revive<T: Real>(&self, row: &[T], limits: &Limits<'_>) -> bool {
-        let values = self.own.iter().zip(row).enumerate();
-        values.into_iter().any(|(index, (channel, value))| channel.shows_life(value.to_f64(), index, limits))
+    pub fn would_revive<T: Real>(&self, row: &[T], limits: Limits) -> bool {
+        self.own.iter().zip(row).any(|(channel, value)| channel.shows_life(value.to_f64(), limits))
     }
 
     /// Brings back the channels of which `alive` says so. Returns how many those are.
@@ -228,7 +205,7 @@ impl Channels {
 }
 
 #[cfg(feature = "model-file")]
-impl Channels {
+impl Screen {
     pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
         let Self { own, still, patience: _ } = self;
         let channels = own.len();
@@ -239,10 +216,54 @@ impl Channels {
         }
         require("channels", own.len() == channels, &format!("{channels} of them"), own.len())?;
         require("channels", self.live_count() > 0, "one at least that is not excluded", "none")?;
-        for (index, channel) in self.own.iter().enumerate() {
-            let name = format!("variance of channel {index}");
-            require(&name, channel.variance >= 0.0, "a number that is not negative", channel.variance)?;
-        }
         Ok(())
     }
+}
+
+/// A row whose channels deviate by so many typical deviations, in the root mean square, is wild: it is answered and
+/// counted, and not learned from.
+pub(super) const WILD: f64 = 30.0;
+
+/// Leaves out the wild ones of some finite rows of N numbers, by the median and the median deviation of each channel.
+/// Returns how many those were. Of fewer rows than 32 nobody can tell.
+pub(crate) fn leave_out_wild(rows: &mut Vec<f64>, n: usize) -> u64 {
+    const ENOUGH: usize = 32;
+    /// Of a Gaussian, the standard deviation in units of the median deviation.
+    const DEVIATION: f64 = 1.482_602_218_505_602;
+    let count = rows.len() / n;
+    if count < ENOUGH {
+        return 0;
+    }
+    let mut powers = vec![0.0; count];
+    let mut column = Vec::with_capacity(count);
+    for channel in 0..n {
+        column.clear();
+        column.extend(rows.iter().skip(channel).step_by(n));
+        let centre = median(&mut column);
+        column.iter_mut().for_each(|value| *value = (*value - centre).abs());
+        let mut scale = DEVIATION * median(&mut column);
+        if scale == 0.0 {
+            // A channel that mostly repeats a value: whatever else it shows is part of it.
+            scale = (column.iter().map(|value| value * value).sum::<f64>() / count as f64).sqrt();
+        }
+        if scale > 0.0 {
+            for (power, row) in powers.iter_mut().zip(rows.chunks_exact(n)) {
+                *power += ((row[channel] - centre) / scale).powi(2) / n as f64;
+            }
+        }
+    }
+    let mut kept = 0;
+    for (index, power) in powers.iter().enumerate() {
+        if *power <= WILD * WILD {
+            rows.copy_within(index * n..(index + 1) * n, kept * n);
+            kept += 1;
+        }
+    }
+    rows.truncate(kept * n);
+    (count - kept) as u64
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }

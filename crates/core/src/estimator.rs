@@ -1,0 +1,596 @@
+//! Estimates the mean and the covariance in force from a stream whose statistics change.
+//!
+//! ```text
+//! memories: a ladder of lengths L, 2L, 4L, …          the memory since the last change        a challenger
+//!     |  as they were a while ago                              |                                  |
+//!     v                                                        v                                  |  young and pure
+//! predictions, each as it is, along its trend, and scaled by its gain                             |
+//!     |  log losses of the rows that come                                                         |
+//!     v                                                                                           v
+//! mixture (fixed share) -> weights -> mean and covariance in force        beats the mixture by 9 nats: a change
+//! ```
+//!
+//! Nobody knows how long the statistics of a stream stay as they are, so every memory is tried: each predicts the rows to
+//! come, and the better it has predicted, the more it counts. Three things keep this from chasing what is not a context:
+//!
+//! - Rows are predicted from at least `lag` rows before. What a memory says about the very next row is mostly what
+//!   neighbouring rows have in common, and that is signal; a context lasts.
+//! - Densities have heavy tails, so that a burst is not worth more than what it is: a few improbable rows.
+//! - Losses count a tenth, because rows of a recording are not independent of one another.
+//!
+//! The *challenger* is a memory that began a little while ago. It is replaced when the mixture predicts better, which
+//! under steady statistics is soon. After a sharp change all other memories still hold the old context; a challenger
+//! born after it does not, and once it has predicted better by [`EVIDENCE`] nats it becomes the memory since the last
+//! change.
+
+mod block;
+mod memory;
+mod mixture;
+mod prediction;
+
+use self::block::BlockMoments;
+use self::memory::Memory;
+pub use self::mixture::Mixture;
+use self::prediction::{GAIN, PLAIN, Prediction, TREND, VARIANTS};
+#[cfg(feature = "model-file")]
+use crate::archive::{Archive, require};
+#[cfg(feature = "model-file")]
+use crate::error::Result;
+use crate::kernels::{add_scaled, inner};
+use crate::linalg::Room;
+use crate::matrix::Matrix;
+
+/// The shortest memory has so many rows for each channel: with fewer a covariance says next to nothing.
+const ROWS_PER_CHANNEL: f64 = 2.0;
+/// And so many at least.
+const LEAST_ROWS: f64 = 32.0;
+/// The number of lengths, each twice the one before.
+const RUNGS: usize = 10;
+/// What a log loss counts, because rows are not independent.
+const TEMPER: f64 = 0.1;
+/// What one row can say against an expert at most, in nats before tempering.
+const MOST_SAID: f64 = 10.0;
+/// By how many nats a challenger must have predicted better to become the memory since the last change.
+pub(crate) const EVIDENCE: f64 = 9.0;
+/// After so many times the shortest memory a challenger that is no better is replaced.
+const LONGEST_TRIAL: f64 = 16.0;
+/// The weight that it then has.
+const TRUST: f64 = 0.999;
+/// What is shared in the time of the shortest memory, for each rate.
+const SHARES: [f64; 3] = [1.0 / 256.0, 1.0 / 4096.0, 1.0 / 65536.0];
+/// The prior weight of a memory, relative to one half as long.
+const LONGER: f64 = 1.1;
+/// The prior weight of a trend or a gain, relative to none.
+const SHYNESS: f64 = 0.01;
+/// Gains remember so many times the shortest memory.
+const GAIN_MEMORY: f64 = 8.0;
+/// Gains stay within these limits.
+const GAINS: std::ops::RangeInclusive<f64> = 1e-12..=1e12;
+/// A prediction is made anew when this part of its memory is new.
+const STALE: f64 = 1.0 / 32.0;
+/// An expert with less than this part of all weight is not asked: what is improbable may be a million times too large,
+/// and would drown what is known.
+const LEAST_HEARD: f64 = 0.01;
+/// How far the covariance in force has moved where it is another one altogether.
+const ELSEWHERE: f64 = 1e9;
+/// One row in so many channels is scored: more channels say more about a row, and cost more.
+const CHANNELS_PER_SCORED_ROW: usize = 16;
+
+/// The estimator of one stream.
+#[derive(Clone)]
+pub(crate) struct Estimator {
+    /// The ladder, then the memory since the last change.
+    memories: Vec<Expert>,
+    challenger: Expert,
+    /// What the challenger has predicted better than the mixture, in nats.
+    evidence: f64,
+    /// When the challenger began, and how many of its rows were wild.
+    born: f64,
+    wild: f64,
+    mixture: Mixture,
+    live: Vec<bool>,
+    floor: f64,
+    /// The length of the shortest memory, which is also the lag, and what a challenger learns from before it is heard.
+    shortest: f64,
+    /// Rows taken in.
+    time: f64,
+    /// Rows since predictions were made.
+    window: f64,
+    versions: u64,
+    changes: u64,
+    /// When the last change began.
+    last_change: Option<f64>,
+    moved: f64,
+    scratch: Scratch,
+}
+
+/// A memory and what it predicts.
+#[derive(Clone)]
+struct Expert {
+    memory: Memory,
+    /// What it predicted a while ago, which is scored, and what it will be scored by next.
+    now: Prediction,
+    next: Prediction,
+    /// How large rows have been lately: the mean of |y|²/N, times the power that y was measured by. 0 if that is not
+    /// known yet.
+    level: f64,
+    /// Rows since `next` was made.
+    stale: f64,
+    /// Σ |y|² of the block, and of how many rows.
+    squares: f64,
+    scored: f64,
+}
+
+#[derive(Clone)]
+struct Scratch {
+    block: BlockMoments,
+    y: Vec<f64>,
+    losses: Vec<f64>,
+    row_losses: Vec<f64>,
+    old_weights: Vec<f64>,
+    expected: Vec<f64>,
+    heard: Vec<f64>,
+    mean: Vec<f64>,
+    in_force: Matrix,
+    room: Room,
+}
+
+impl Expert {
+    fn new(channels: usize, length: f64) -> Self {
+        Self {
+            memory: Memory::new(channels, length),
+            now: Prediction::new(channels),
+            next: Prediction::new(channels),
+            level: 0.0,
+            stale: 0.0,
+            squares: 0.0,
+            scored: 0.0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.memory.clear();
+        (self.now.version, self.next.version) = (0, 0);
+        (self.level, self.stale, self.squares, self.scored) = (0.0, 0.0, 0.0, 0.0);
+    }
+
+    fn copy_from(&mut self, other: &Self) {
+        self.memory.copy_from(&other.memory);
+        self.now.copy_from(&other.now);
+        self.next.copy_from(&other.next);
+        (self.level, self.stale) = (0.0, other.stale);
+        (self.now.gain, self.next.gain) = (1.0, 1.0);
+    }
+
+    /// What was to come is scored from now on, and what the memory says now comes next.
+    fn turn(&mut self, live: &[bool], floor: f64, versions: &mut u64, room: &mut Room) {
+        self.now.copy_from(&self.next);
+        if self.next.version == 0 || self.stale >= STALE * self.memory.count {
+            *versions += 1;
+            self.next.make(&self.memory, live, floor, *versions, room);
+            self.stale = 0.0;
+        }
+        self.next.gain = self.gain(self.next.power);
+    }
+
+    /// The level relative to the power of a covariance.
+    fn gain(&self, power: f64) -> f64 {
+        let known = self.level > 0.0 && power > 0.0;
+        if known { (self.level / power).clamp(*GAINS.start(), *GAINS.end()) } else { 1.0 }
+    }
+
+    /// Lets the level follow the rows of the block, and takes the block in. Returns by which part the level has moved.
+    fn absorb(&mut self, block: &mut BlockMoments, memory: f64) -> f64 {
+        let mut moved = 0.0;
+        if self.scored > 0.0 {
+            let seen = self.now.power * self.squares / (self.now.directions.max(1.0) * self.scored);
+            let rate = if self.level > 0.0 { (self.scored / memory).min(1.0) } else { 1.0 };
+            let before = self.level;
+            self.level += rate * (seen - self.level);
+            moved = if before > 0.0 { (self.level / before - 1.0).abs() } else { 1.0 };
+        }
+        (self.squares, self.scored) = (0.0, 0.0);
+        self.stale += block.count as f64;
+        self.memory.absorb(block);
+        moved
+    }
+}
+
+/// The rows of a block, as the estimator is given them.
+pub(crate) struct Rows<'a> {
+    /// The numbers, row after row; those of channels that are left out are imagined.
+    pub values: &'a [f64],
+    /// The rows that are too large to be learned from, unless they go on.
+    pub wild: &'a [bool],
+    /// The covariance of what had to be imagined.
+    pub imagined: Option<&'a Matrix>,
+    /// The mean of |r|²/N over the rows that are not wild.
+    pub power: f64,
+}
+
+impl Estimator {
+    /// One for so many channels that knows nothing yet. The shortest memory is `shortest` rows, or as many as a
+    /// covariance needs.
+    pub fn new(channels: usize, shortest: Option<f64>, floor: f64, most_rows: usize) -> Self {
+        let shortest = shortest.unwrap_or_else(|| usual_shortest(channels));
+        let lengths = (0..RUNGS).map(|rung| shortest * f64::from(1 << rung)).chain([f64::INFINITY]);
+        let memories: Vec<Expert> = lengths.map(|length| Expert::new(channels, length)).collect();
+        let trust = |rung: usize| LONGER.powi(i32::try_from(rung).unwrap_or(i32::MAX));
+        let prior: Vec<f64> = (0..memories.len())
+            .flat_map(|rung| [1.0, SHYNESS, SHYNESS].map(|own| own * trust(rung)))
+            .collect();
+        let rates: Vec<f64> = SHARES.iter().map(|share| share / shortest).collect();
+        let experts = prior.len();
+        Self {
+            memories,
+            challenger: Expert::new(channels, f64::INFINITY),
+            evidence: 0.0,
+            born: 0.0,
+            wild: 0.0,
+            mixture: Mixture::new(&prior, &rates),
+            live: vec![true; channels],
+            floor,
+            shortest,
+            time: 0.0,
+            window: 0.0,
+            versions: 0,
+            changes: 0,
+            last_change: None,
+            moved: ELSEWHERE,
+            scratch: Scratch {
+                block: BlockMoments::new(channels, most_rows),
+                y: vec![0.0; channels],
+                losses: vec![0.0; experts],
+                row_losses: vec![0.0; experts],
+                old_weights: vec![0.0; experts],
+                expected: vec![0.0; channels],
+                heard: vec![0.0; experts],
+                mean: vec![0.0; channels],
+                in_force: Matrix::zeros(channels, channels),
+                room: Room::new(channels),
+            },
+        }
+    }
+
+    /// Begins with what is known of so many rows.
+    pub fn begin(&mut self, count: f64, mean: &[f64], covariance: &Matrix) {
+        for expert in &mut self.memories {
+            expert.memory.recall(count, mean, covariance);
+            expert.level = expert.memory.power(&self.live);
+        }
+        self.renew_predictions();
+        self.moved = ELSEWHERE;
+    }
+
+    /// Begins a context that somebody has announced, with the covariance in force counting as so many rows.
+    pub fn begin_context(&mut self, count: f64) {
+        let (mean, covariance) = self.in_force();
+        let Self { memories, live, floor, versions, scratch, time, .. } = self;
+        let Some(last) = memories.last_mut() else { return };
+        last.clear();
+        last.memory.recall(count, &mean, &covariance);
+        last.memory.time += *time;
+        (0..2).for_each(|_| last.turn(live, *floor, versions, &mut scratch.room));
+        self.mixture.favour((self.memories.len() - 1) * VARIANTS + PLAIN, TRUST);
+        self.dismiss_challenger();
+        self.moved = ELSEWHERE;
+    }
+
+    /// Says which channels take part.
+    pub fn set_live(&mut self, live: &[bool]) {
+        if self.live != live {
+            self.live.copy_from_slice(live);
+            self.renew_predictions();
+            self.dismiss_challenger();
+            self.moved = ELSEWHERE;
+        }
+    }
+
+    fn renew_predictions(&mut self) {
+        let Self { memories, live, floor, versions, scratch, .. } = self;
+        for expert in memories {
+            (expert.now.version, expert.next.version) = (0, 0);
+            (0..2).for_each(|_| expert.turn(live, *floor, versions, &mut scratch.room));
+        }
+    }
+
+    fn dismiss_challenger(&mut self) {
+        self.challenger.clear();
+        (self.evidence, self.wild) = (0.0, 0.0);
+        self.born = self.time;
+    }
+
+    /// Learns from a block of rows: weighs the experts by it, then lets every memory take it in.
+    pub fn learn(&mut self, rows: &Rows<'_>) {
+        let count = rows.wild.len() as f64;
+        self.window += count;
+        if self.window >= self.shortest {
+            self.window = 0.0;
+            self.turn();
+        }
+        let learned = rows.wild.iter().filter(|wild| !**wild).count();
+        let better = self.weigh(rows, learned);
+        self.evidence += better;
+        if 2 * learned < rows.wild.len() && 2.0 * self.wild < self.challenger.memory.count {
+            // Rows that nobody expected: a challenger of their own sees them from the first one on.
+            self.dismiss_challenger();
+        }
+        self.wild += count - learned as f64;
+        self.absorb(rows, learned);
+        self.time += count;
+        if self.evidence > EVIDENCE {
+            self.accept_challenger();
+        } else if self.evidence < -EVIDENCE {
+            self.dismiss_challenger();
+        }
+    }
+
+    /// Predictions that were to come are scored from now on.
+    fn turn(&mut self) {
+        let Self { memories, challenger, live, floor, versions, scratch, shortest, .. } = self;
+        let room = &mut scratch.room;
+        memories.iter_mut().for_each(|expert| expert.turn(live, *floor, versions, room));
+        if challenger.memory.count >= *shortest {
+            challenger.turn(live, *floor, versions, room);
+        }
+        // A challenger that is no better after a long trial makes room for a younger one.
+        if self.evidence <= 0.0 && self.time - self.born > LONGEST_TRIAL * self.shortest {
+            self.dismiss_challenger();
+        }
+    }
+
+    /// Scores the rows and updates the weights. Returns how much better the challenger predicted than the mixture.
+    fn weigh(&mut self, rows: &Rows<'_>, learned: usize) -> f64 {
+        let n = self.live.len();
+        let stride = n.div_ceil(CHANNELS_PER_SCORED_ROW) as f64;
+        self.scratch.losses.fill(0.0);
+        let mut better = 0.0;
+        for (index, row) in rows.values.chunks_exact(n).enumerate() {
+            let time = self.time + index as f64;
+            if time % stride == 0.0 {
+                better += stride * self.score(row, time, rows.wild[index], stride);
+            }
+        }
+        self.scratch.old_weights.copy_from_slice(self.mixture.weights());
+        if learned > 0 {
+            self.mixture.update(&self.scratch.losses, learned as f64);
+        }
+        let change = self.scratch.old_weights.iter().zip(self.mixture.weights());
+        self.moved += change.map(|(old, new)| (old - new).abs()).sum::<f64>() / 2.0;
+        better
+    }
+
+    /// Scores one row by every expert. Returns how much better the challenger predicted it.
+    fn score(&mut self, row: &[f64], time: f64, wild: bool, stride: f64) -> f64 {
+        let Self { memories, challenger, mixture, live, scratch, .. } = self;
+        let Scratch { y, losses, row_losses, .. } = scratch;
+        for (expert, own) in memories.iter_mut().zip(row_losses.chunks_exact_mut(VARIANTS)) {
+            let scored = expert.now.score(row, time, live, y);
+            own.copy_from_slice(&scored.of);
+            if !wild && expert.now.version > 0 {
+                expert.squares += scored.square * stride;
+                expert.scored += stride;
+            }
+        }
+        let least = row_losses.iter().copied().fold(f64::INFINITY, f64::min);
+        let better = if challenger.now.version > 0 {
+            let mixed: f64 = mixture
+                .weights()
+                .iter()
+                .zip(&*row_losses)
+                .map(|(weight, loss)| weight * (least - loss).exp())
+                .sum();
+            let own = challenger.now.score(row, time, live, y).of[PLAIN];
+            TEMPER * (least - mixed.ln() - own).clamp(-MOST_SAID, MOST_SAID)
+        } else {
+            0.0
+        };
+        if !wild {
+            for (sum, loss) in losses.iter_mut().zip(row_losses) {
+                *sum += stride * TEMPER * (*loss - least).min(MOST_SAID);
+            }
+        }
+        better
+    }
+
+    fn absorb(&mut self, rows: &Rows<'_>, learned: usize) {
+        let (count, middle) = (rows.wild.len(), self.time + (rows.wild.len() as f64 - 1.0) / 2.0);
+        let gain_memory = GAIN_MEMORY * self.shortest;
+        let block = &mut self.scratch.block;
+        if learned > 0 {
+            block.sum_up(rows.values, middle, rows.imagined, |index| !rows.wild[index]);
+            for (expert, own) in self.memories.iter_mut().zip(self.mixture.weights().chunks_exact(VARIANTS)) {
+                let new = learned as f64 / (expert.memory.count + learned as f64);
+                let regained = expert.absorb(block, gain_memory);
+                self.moved += own.iter().sum::<f64>() * new * rows.power.max(1.0) + own[GAIN] * regained;
+            }
+        }
+        if learned < count {
+            block.sum_up(rows.values, middle, rows.imagined, |_| true);
+        }
+        if count > 0 {
+            self.challenger.absorb(block, gain_memory);
+        }
+    }
+
+    fn accept_challenger(&mut self) {
+        let last = self.memories.len() - 1;
+        let (memories, challenger) = (&mut self.memories, &self.challenger);
+        memories[last].copy_from(challenger);
+        self.mixture.favour(last * VARIANTS + PLAIN, TRUST);
+        self.changes += 1;
+        self.last_change = Some(self.born);
+        self.dismiss_challenger();
+        self.moved = ELSEWHERE;
+    }
+
+    /// The weights of the experts that are asked.
+    fn hear(&mut self) {
+        let heard = |weight: &f64| if *weight >= LEAST_HEARD { *weight } else { 0.0 };
+        let total: f64 = self.mixture.weights().iter().map(heard).sum();
+        let weights = self.scratch.heard.iter_mut().zip(self.mixture.weights());
+        weights.for_each(|(own, weight)| *own = heard(weight) / total);
+    }
+
+    /// The mean in force, for a row that comes so much later.
+    pub fn mean_into(&mut self, ahead: f64, mean: &mut [f64]) {
+        self.hear();
+        let time = self.time + ahead;
+        mean.fill(0.0);
+        for (expert, own) in self.memories.iter().zip(self.scratch.heard.chunks_exact(VARIANTS)) {
+            let Memory { mean: own_mean, drift, time: own_time, .. } = &expert.memory;
+            add_scaled(mean, own.iter().sum(), own_mean);
+            add_scaled(mean, own[TREND] * (time - own_time) / expert.memory.spread_of_times(), drift);
+        }
+    }
+
+    /// The mean and the covariance in force.
+    pub fn in_force(&mut self) -> (Vec<f64>, Matrix) {
+        let covariance = self.covariance_in_force().clone();
+        (self.scratch.mean.clone(), covariance)
+    }
+
+    /// The covariance in force.
+    pub fn covariance_in_force(&mut self) -> &Matrix {
+        let n = self.live.len();
+        let mut mean = std::mem::take(&mut self.scratch.mean);
+        self.mean_into(0.0, &mut mean);
+        let Scratch { expected: offset, in_force: covariance, heard, .. } = &mut self.scratch;
+        covariance.as_mut_slice().fill(0.0);
+        for (expert, own) in self.memories.iter().zip(heard.chunks_exact(VARIANTS)) {
+            let memory = &expert.memory;
+            let spread = memory.spread_of_times();
+            let gain = expert.gain(memory.power(&self.live));
+            let share = own[PLAIN] + own[TREND] + own[GAIN] * gain;
+            add_lower(covariance, share, &memory.covariance);
+            add_outer(covariance, -own[TREND] / spread, &memory.drift);
+            let ahead = [0.0, (self.time - memory.time) / spread, 0.0];
+            for variant in 0..VARIANTS {
+                offset.copy_from_slice(&memory.mean);
+                add_scaled(offset, ahead[variant], &memory.drift);
+                add_scaled(offset, -1.0, &mean);
+                add_outer(covariance, own[variant], offset);
+            }
+        }
+        for j in 0..n {
+            for i in j + 1..n {
+                covariance[(j, i)] = covariance[(i, j)];
+            }
+            covariance[(j, j)] = covariance[(j, j)].max(0.0);
+        }
+        self.scratch.mean = mean;
+        &self.scratch.in_force
+    }
+
+    /// How far the covariance in force has moved since the last call of [`Self::settle`]: about 1 where it is another.
+    pub fn moved(&self) -> f64 {
+        self.moved
+    }
+
+    /// Says that the covariance in force has been taken note of.
+    pub fn settle(&mut self) {
+        self.moved = 0.0;
+    }
+
+    /// How often a challenger became the memory since the last change.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// After how many rows the last change began.
+    pub fn last_change(&self) -> Option<f64> {
+        self.last_change
+    }
+
+    /// How many rows the covariance in force rests on.
+    pub fn rows_in_force(&self) -> f64 {
+        let own = self.memories.iter().zip(self.mixture.weights().chunks_exact(VARIANTS));
+        1.0 / own.map(|(expert, own)| own.iter().sum::<f64>() / expert.memory.count.max(1.0)).sum::<f64>()
+    }
+
+    /// The lengths of the memories with their weights, and at the end the memory since the last change.
+    pub fn weights(&self) -> Vec<(f64, [f64; 3])> {
+        let own = self.memories.iter().zip(self.mixture.weights().chunks_exact(VARIANTS));
+        own.map(|(expert, own)| (expert.memory.length, [own[PLAIN], own[TREND], own[GAIN]])).collect()
+    }
+
+    /// Which channels take part.
+    #[cfg(feature = "model-file")]
+    pub fn live(&self) -> &[bool] {
+        &self.live
+    }
+}
+
+/// The length of the shortest memory for so many channels.
+pub(crate) fn usual_shortest(channels: usize) -> f64 {
+    (ROWS_PER_CHANNEL * channels as f64).max(LEAST_ROWS)
+}
+
+/// Adds to the lower triangle.
+fn add_lower(out: &mut Matrix, factor: f64, matrix: &Matrix) {
+    for j in 0..out.columns() {
+        add_scaled(&mut out.column_mut(j)[j..], factor, &matrix.column(j)[j..]);
+    }
+}
+
+fn add_outer(out: &mut Matrix, factor: f64, x: &[f64]) {
+    if factor == 0.0 || inner(x, x) == 0.0 {
+        return;
+    }
+    for j in 0..out.columns() {
+        add_scaled(&mut out.column_mut(j)[j..], factor * x[j], &x[j..]);
+    }
+}
+
+#[cfg(feature = "model-file")]
+impl Estimator {
+    /// Visits all that later estimates depend on.
+    pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
+        let channels = self.live.len();
+        for (index, expert) in self.memories.iter_mut().enumerate() {
+            expert.archive(archive, &format!("memory{index}"))?;
+        }
+        self.challenger.archive(archive, "challenger")?;
+        self.mixture.archive(archive)?;
+        archive.value("challenger.evidence", &mut self.evidence)?;
+        archive.value("challenger.born", &mut self.born)?;
+        archive.value("challenger.wild", &mut self.wild)?;
+        archive.value("time", &mut self.time)?;
+        archive.value("window", &mut self.window)?;
+        archive.value("versions", &mut self.versions)?;
+        archive.value("changes", &mut self.changes)?;
+        archive.value("last_change", &mut self.last_change)?;
+        archive.value("moved", &mut self.moved)?;
+        archive.value("live", &mut self.live)?;
+        if !A::READS {
+            return Ok(());
+        }
+        let time =
+            |name: &str, value: f64| require(name, (0.0..=1e16).contains(&value), "a number of rows", value);
+        require("live", self.live.len() == channels, "one for each channel", self.live.len())?;
+        require("moved", self.moved >= 0.0, "a number that is not negative", self.moved)?;
+        time("time", self.time)?;
+        time("window", self.window)?;
+        time("challenger.born", self.born)?;
+        time("challenger.wild", self.wild)?;
+        require("challenger.evidence", self.evidence.abs() <= EVIDENCE, "nats below the limit", self.evidence)
+    }
+}
+
+#[cfg(feature = "model-file")]
+impl Expert {
+    fn archive<A: Archive>(&mut self, archive: &mut A, name: &str) -> Result<()> {
+        self.memory.archive(archive, name)?;
+        self.now.archive(archive, &format!("{name}.now"))?;
+        self.next.archive(archive, &format!("{name}.next"))?;
+        archive.value(&format!("{name}.level"), &mut self.level)?;
+        archive.value(&format!("{name}.stale"), &mut self.stale)?;
+        if !A::READS {
+            return Ok(());
+        }
+        // Squares are summed up within a block, and a file is written between two.
+        let sound = self.level >= 0.0 && self.level < 1e300;
+        require(&format!("{name}.level"), sound, "a variance", self.level)?;
+        require(&format!("{name}.stale"), (0.0..=1e16).contains(&self.stale), "a number of rows", self.stale)
+    }
+}
