@@ -7,7 +7,7 @@
 //! predictions, each as it is, along its trend, and scaled by its gain                             |
 //!     |  log losses of the rows that come                                                         |
 //!     v                                                                                           v
-//! mixture (fixed share) -> weights -> mean and covariance in force        beats the mixture by 9 nats: a change
+//! mixture (fixed share) -> weights -> mean and covariance in force        beats the mixture by 18 nats: a change
 //! ```
 //!
 //! Nobody knows how long the statistics of a stream stay as they are, so every memory is tried: each predicts the rows to
@@ -18,22 +18,27 @@
 //! - Densities have heavy tails, so that a burst is not worth more than what it is: a few improbable rows.
 //! - Losses count a tenth, because rows of a recording are not independent of one another.
 //!
-//! The *challenger* is a memory that began a little while ago. It is replaced when the mixture predicts better, which
-//! under steady statistics is soon. After a sharp change all other memories still hold the old context; a challenger
-//! born after it does not, and once it has predicted better by [`EVIDENCE`] nats it becomes the memory since the last
-//! change.
+//! A *challenger* is a memory that began a little while ago. After a sharp change all other memories still hold the old
+//! context; a challenger born after it does not, and once enough speaks for it ([`EVIDENCE`]) it becomes the memory since
+//! the last change. It need not beat the mixture as it is now by so much, because that follows the same change with its
+//! short memories, but the mixture as it was weighted before. Two of them are under way, one younger than the other, so
+//! that what an older one has seen of the old context does not stay.
 
 mod block;
+mod challenger;
+mod expert;
 mod memory;
 mod mixture;
 mod prediction;
 
 use self::block::BlockMoments;
+use self::challenger::Challenger;
+use self::expert::Expert;
 use self::memory::Memory;
 pub use self::mixture::Mixture;
-use self::prediction::{GAIN, PLAIN, Prediction, TREND, VARIANTS};
+use self::prediction::{GAIN, PLAIN, TREND, VARIANTS};
 #[cfg(feature = "model-file")]
-use crate::archive::{Archive, require};
+use crate::archive::{Archive, require, require_all};
 #[cfg(feature = "model-file")]
 use crate::error::Result;
 use crate::kernels::{add_scaled, inner};
@@ -50,10 +55,20 @@ const RUNGS: usize = 10;
 const TEMPER: f64 = 0.1;
 /// What one row can say against an expert at most, in nats before tempering.
 const MOST_SAID: f64 = 10.0;
-/// By how many nats a challenger must have predicted better to become the memory since the last change.
-pub(crate) const EVIDENCE: f64 = 9.0;
-/// After so many times the shortest memory a challenger that is no better is replaced.
-const LONGEST_TRIAL: f64 = 16.0;
+/// So many challengers are under way.
+const CHALLENGERS: usize = 2;
+/// Each is younger than the one before by so many times the shortest memory.
+const YOUNGER: f64 = 4.0;
+/// What must speak for a challenger, in nats.
+const EVIDENCE: f64 = 18.0;
+/// From how many rows at least, in times of the shortest memory; so no row says more than its part.
+const LEAST_SHOWN: f64 = 2.0;
+/// What of it must have come lately, compared with the mixture, which follows the same change meanwhile.
+const LATELY: f64 = 2.0;
+/// Evidence begins so many times the shortest memory after what it is evidence of.
+const LAG: f64 = 1.5;
+/// A challenger believed so soon after another, in times of the shortest memory, is one of the same change.
+const SAME: f64 = 2.0;
 /// The weight that it then has.
 const TRUST: f64 = 0.999;
 /// What is shared in the time of the shortest memory, for each rate.
@@ -64,10 +79,6 @@ const LONGER: f64 = 1.1;
 const SHYNESS: f64 = 0.01;
 /// Gains remember so many times the shortest memory.
 const GAIN_MEMORY: f64 = 8.0;
-/// Gains stay within these limits.
-const GAINS: std::ops::RangeInclusive<f64> = 1e-12..=1e12;
-/// A prediction is made anew when this part of its memory is new.
-const STALE: f64 = 1.0 / 32.0;
 /// An expert with less than this part of all weight is not asked: what is improbable may be a million times too large,
 /// and would drown what is known.
 const LEAST_HEARD: f64 = 0.01;
@@ -81,12 +92,13 @@ const CHANNELS_PER_SCORED_ROW: usize = 16;
 pub(crate) struct Estimator {
     /// The ladder, then the memory since the last change.
     memories: Vec<Expert>,
-    challenger: Expert,
-    /// What the challenger has predicted better than the mixture, in nats.
-    evidence: f64,
-    /// When the challenger began, and how many of its rows were wild.
-    born: f64,
-    wild: f64,
+    /// The younger one last.
+    challengers: Vec<Challenger>,
+    /// The weights when the last challenger began, and when that was.
+    former: Vec<f64>,
+    former_at: f64,
+    /// When a challenger was believed last.
+    accepted: Option<f64>,
     mixture: Mixture,
     live: Vec<bool>,
     floor: f64,
@@ -104,23 +116,6 @@ pub(crate) struct Estimator {
     scratch: Scratch,
 }
 
-/// A memory and what it predicts.
-#[derive(Clone)]
-struct Expert {
-    memory: Memory,
-    /// What it predicted a while ago, which is scored, and what it will be scored by next.
-    now: Prediction,
-    next: Prediction,
-    /// How large rows have been lately: the mean of |y|²/N, times the power that y was measured by. 0 if that is not
-    /// known yet.
-    level: f64,
-    /// Rows since `next` was made.
-    stale: f64,
-    /// Σ |y|² of the block, and of how many rows.
-    squares: f64,
-    scored: f64,
-}
-
 #[derive(Clone)]
 struct Scratch {
     block: BlockMoments,
@@ -133,67 +128,6 @@ struct Scratch {
     mean: Vec<f64>,
     in_force: Matrix,
     room: Room,
-}
-
-impl Expert {
-    fn new(channels: usize, length: f64) -> Self {
-        Self {
-            memory: Memory::new(channels, length),
-            now: Prediction::new(channels),
-            next: Prediction::new(channels),
-            level: 0.0,
-            stale: 0.0,
-            squares: 0.0,
-            scored: 0.0,
-        }
-    }
-
-    fn clear(&mut self) {
-        self.memory.clear();
-        (self.now.version, self.next.version) = (0, 0);
-        (self.level, self.stale, self.squares, self.scored) = (0.0, 0.0, 0.0, 0.0);
-    }
-
-    fn copy_from(&mut self, other: &Self) {
-        self.memory.copy_from(&other.memory);
-        self.now.copy_from(&other.now);
-        self.next.copy_from(&other.next);
-        (self.level, self.stale) = (0.0, other.stale);
-        (self.now.gain, self.next.gain) = (1.0, 1.0);
-    }
-
-    /// What was to come is scored from now on, and what the memory says now comes next.
-    fn turn(&mut self, live: &[bool], floor: f64, versions: &mut u64, room: &mut Room) {
-        self.now.copy_from(&self.next);
-        if self.next.version == 0 || self.stale >= STALE * self.memory.count {
-            *versions += 1;
-            self.next.make(&self.memory, live, floor, *versions, room);
-            self.stale = 0.0;
-        }
-        self.next.gain = self.gain(self.next.power);
-    }
-
-    /// The level relative to the power of a covariance.
-    fn gain(&self, power: f64) -> f64 {
-        let known = self.level > 0.0 && power > 0.0;
-        if known { (self.level / power).clamp(*GAINS.start(), *GAINS.end()) } else { 1.0 }
-    }
-
-    /// Lets the level follow the rows of the block, and takes the block in. Returns by which part the level has moved.
-    fn absorb(&mut self, block: &mut BlockMoments, memory: f64) -> f64 {
-        let mut moved = 0.0;
-        if self.scored > 0.0 {
-            let seen = self.now.power * self.squares / (self.now.directions.max(1.0) * self.scored);
-            let rate = if self.level > 0.0 { (self.scored / memory).min(1.0) } else { 1.0 };
-            let before = self.level;
-            self.level += rate * (seen - self.level);
-            moved = if before > 0.0 { (self.level / before - 1.0).abs() } else { 1.0 };
-        }
-        (self.squares, self.scored) = (0.0, 0.0);
-        self.stale += block.count as f64;
-        self.memory.absorb(block);
-        moved
-    }
 }
 
 /// The rows of a block, as the estimator is given them.
@@ -221,13 +155,14 @@ impl Estimator {
             .collect();
         let rates: Vec<f64> = SHARES.iter().map(|share| share / shortest).collect();
         let experts = prior.len();
+        let mixture = Mixture::new(&prior, &rates);
         Self {
             memories,
-            challenger: Expert::new(channels, f64::INFINITY),
-            evidence: 0.0,
-            born: 0.0,
-            wild: 0.0,
-            mixture: Mixture::new(&prior, &rates),
+            challengers: vec![Challenger::new(channels, mixture.weights()); CHALLENGERS],
+            former: mixture.weights().to_vec(),
+            former_at: 0.0,
+            accepted: None,
+            mixture,
             live: vec![true; channels],
             floor,
             shortest,
@@ -259,6 +194,10 @@ impl Estimator {
             expert.level = expert.memory.power(&self.live);
         }
         self.renew_predictions();
+        // All memories say the same now; of those it is the longest that tells later what was believed.
+        self.former.fill(0.0);
+        self.former[(self.memories.len() - 1) * VARIANTS + PLAIN] = 1.0;
+        self.begin_challengers();
         self.moved = ELSEWHERE;
     }
 
@@ -272,7 +211,7 @@ impl Estimator {
         last.memory.time += *time;
         (0..2).for_each(|_| last.turn(live, *floor, versions, &mut scratch.room));
         self.mixture.favour((self.memories.len() - 1) * VARIANTS + PLAIN, TRUST);
-        self.dismiss_challenger();
+        self.dismiss_challengers();
         self.moved = ELSEWHERE;
     }
 
@@ -281,7 +220,7 @@ impl Estimator {
         if self.live != live {
             self.live.copy_from_slice(live);
             self.renew_predictions();
-            self.dismiss_challenger();
+            self.dismiss_challengers();
             self.moved = ELSEWHERE;
         }
     }
@@ -294,10 +233,27 @@ impl Estimator {
         }
     }
 
-    fn dismiss_challenger(&mut self) {
-        self.challenger.clear();
-        (self.evidence, self.wild) = (0.0, 0.0);
-        self.born = self.time;
+    /// All that challengers know is of no use any more.
+    fn dismiss_challengers(&mut self) {
+        self.former.copy_from_slice(self.mixture.weights());
+        self.begin_challengers();
+    }
+
+    fn begin_challengers(&mut self) {
+        self.former_at = self.time;
+        let Self { challengers, former, time, .. } = self;
+        challengers.iter_mut().for_each(|challenger| challenger.begin(*time, former));
+    }
+
+    /// The older challenger makes room for a new one.
+    fn begin_challenger(&mut self) {
+        self.challengers.rotate_left(1);
+        let Self { challengers, former, time, .. } = self;
+        if let Some(youngest) = challengers.last_mut() {
+            youngest.begin(*time, former);
+        }
+        self.former.copy_from_slice(self.mixture.weights());
+        self.former_at = self.time;
     }
 
     /// Learns from a block of rows: weighs the experts by it, then lets every memory take it in.
@@ -309,46 +265,58 @@ impl Estimator {
             self.turn();
         }
         let learned = rows.wild.iter().filter(|wild| !**wild).count();
-        let better = self.weigh(rows, learned);
-        self.evidence += better;
-        if 2 * learned < rows.wild.len() && 2.0 * self.wild < self.challenger.memory.count {
+        self.weigh(rows, learned);
+        if 2 * learned < rows.wild.len() && !self.challengers.iter().any(Challenger::is_wild) {
             // Rows that nobody expected: a challenger of their own sees them from the first one on.
-            self.dismiss_challenger();
+            self.begin_challenger();
         }
-        self.wild += count - learned as f64;
         self.absorb(rows, learned);
         self.time += count;
-        if self.evidence > EVIDENCE {
-            self.accept_challenger();
-        } else if self.evidence < -EVIDENCE {
-            self.dismiss_challenger();
-        }
+        self.judge();
     }
 
     /// Predictions that were to come are scored from now on.
     fn turn(&mut self) {
-        let Self { memories, challenger, live, floor, versions, scratch, shortest, .. } = self;
-        let room = &mut scratch.room;
-        memories.iter_mut().for_each(|expert| expert.turn(live, *floor, versions, room));
-        if challenger.memory.count >= *shortest {
-            challenger.turn(live, *floor, versions, room);
+        if self.time - self.former_at >= YOUNGER * self.shortest {
+            self.begin_challenger();
         }
-        // A challenger that is no better after a long trial makes room for a younger one.
-        if self.evidence <= 0.0 && self.time - self.born > LONGEST_TRIAL * self.shortest {
-            self.dismiss_challenger();
-        }
+        let Self { memories, challengers, live, floor, versions, scratch, shortest, .. } = self;
+        let heard = challengers.iter_mut().filter(|own| own.expert.memory.count >= *shortest);
+        let experts = memories.iter_mut().chain(heard.map(|own| &mut own.expert));
+        experts.for_each(|expert| expert.turn(live, *floor, versions, &mut scratch.room));
     }
 
-    /// Scores the rows and updates the weights. Returns how much better the challenger predicted than the mixture.
-    fn weigh(&mut self, rows: &Rows<'_>, learned: usize) -> f64 {
+    /// Believes a challenger for which enough speaks, the younger one first: it is the purer one.
+    fn judge(&mut self) {
+        let believed = self.challengers.iter().rposition(|own| {
+            let (now, before) = (own.than_mixture.nats, own.than_before.nats);
+            now > EVIDENCE || before > EVIDENCE && now > LATELY
+        });
+        let Some(believed) = believed else { return };
+        let (last, challenger) = (self.memories.len() - 1, &self.challengers[believed]);
+        self.memories[last].copy_from(&challenger.expert);
+        self.mixture.favour(last * VARIANTS + PLAIN, TRUST);
+        let began = challenger.born.max(challenger.than_before.since - LAG * self.shortest);
+        // What is believed soon after is a purer memory of the same change.
+        if self.accepted.is_none_or(|before| began >= before + SAME * self.shortest) {
+            self.changes += 1;
+            self.last_change = Some(began);
+        }
+        self.accepted = Some(self.time);
+        // It and those before it have done their work.
+        (0..=believed).for_each(|_| self.begin_challenger());
+        self.moved = ELSEWHERE;
+    }
+
+    /// Scores the rows and updates the weights.
+    fn weigh(&mut self, rows: &Rows<'_>, learned: usize) {
         let n = self.live.len();
         let stride = n.div_ceil(CHANNELS_PER_SCORED_ROW) as f64;
         self.scratch.losses.fill(0.0);
-        let mut better = 0.0;
         for (index, row) in rows.values.chunks_exact(n).enumerate() {
             let time = self.time + index as f64;
             if time % stride == 0.0 {
-                better += stride * self.score(row, time, rows.wild[index], stride);
+                self.score(row, time, rows.wild[index], stride);
             }
         }
         self.scratch.old_weights.copy_from_slice(self.mixture.weights());
@@ -357,12 +325,11 @@ impl Estimator {
         }
         let change = self.scratch.old_weights.iter().zip(self.mixture.weights());
         self.moved += change.map(|(old, new)| (old - new).abs()).sum::<f64>() / 2.0;
-        better
     }
 
-    /// Scores one row by every expert. Returns how much better the challenger predicted it.
-    fn score(&mut self, row: &[f64], time: f64, wild: bool, stride: f64) -> f64 {
-        let Self { memories, challenger, mixture, live, scratch, .. } = self;
+    /// Scores one row, which stands for `stride` of them, by every expert.
+    fn score(&mut self, row: &[f64], time: f64, wild: bool, stride: f64) {
+        let Self { memories, challengers, mixture, live, scratch, shortest, .. } = self;
         let Scratch { y, losses, row_losses, .. } = scratch;
         for (expert, own) in memories.iter_mut().zip(row_losses.chunks_exact_mut(VARIANTS)) {
             let scored = expert.now.score(row, time, live, y);
@@ -373,24 +340,22 @@ impl Estimator {
             }
         }
         let least = row_losses.iter().copied().fold(f64::INFINITY, f64::min);
-        let better = if challenger.now.version > 0 {
-            let mixed: f64 = mixture
-                .weights()
-                .iter()
-                .zip(&*row_losses)
-                .map(|(weight, loss)| weight * (least - loss).exp())
-                .sum();
-            let own = challenger.now.score(row, time, live, y).of[PLAIN];
-            TEMPER * (least - mixed.ln() - own).clamp(-MOST_SAID, MOST_SAID)
-        } else {
-            0.0
+        let mix_loss = |weights: &[f64]| {
+            let mixed = weights.iter().zip(&*row_losses).map(|(weight, loss)| weight * (least - loss).exp());
+            least - mixed.sum::<f64>().ln()
         };
+        let most = (EVIDENCE / (LEAST_SHOWN * *shortest)).min(TEMPER * MOST_SAID);
+        for challenger in challengers.iter_mut().filter(|own| own.expert.now.version > 0) {
+            let own = challenger.expert.now.score(row, time, live, y).of[PLAIN];
+            let better = |loss: f64| stride * (TEMPER * (loss - own)).clamp(-most, most);
+            challenger.than_mixture.add(better(mix_loss(mixture.weights())), time);
+            challenger.than_before.add(better(mix_loss(&challenger.before)), time);
+        }
         if !wild {
             for (sum, loss) in losses.iter_mut().zip(row_losses) {
                 *sum += stride * TEMPER * (*loss - least).min(MOST_SAID);
             }
         }
-        better
     }
 
     fn absorb(&mut self, rows: &Rows<'_>, learned: usize) {
@@ -409,19 +374,11 @@ impl Estimator {
             block.sum_up(rows.values, middle, rows.imagined, |_| true);
         }
         if count > 0 {
-            self.challenger.absorb(block, gain_memory);
+            for challenger in &mut self.challengers {
+                challenger.wild += (count - learned) as f64;
+                challenger.expert.absorb(block, gain_memory);
+            }
         }
-    }
-
-    fn accept_challenger(&mut self) {
-        let last = self.memories.len() - 1;
-        let (memories, challenger) = (&mut self.memories, &self.challenger);
-        memories[last].copy_from(challenger);
-        self.mixture.favour(last * VARIANTS + PLAIN, TRUST);
-        self.changes += 1;
-        self.last_change = Some(self.born);
-        self.dismiss_challenger();
-        self.moved = ELSEWHERE;
     }
 
     /// The weights of the experts that are asked.
@@ -550,11 +507,14 @@ impl Estimator {
         for (index, expert) in self.memories.iter_mut().enumerate() {
             expert.archive(archive, &format!("memory{index}"))?;
         }
-        self.challenger.archive(archive, "challenger")?;
+        for (index, challenger) in self.challengers.iter_mut().enumerate() {
+            challenger.archive(archive, &format!("challenger{index}"))?;
+        }
         self.mixture.archive(archive)?;
-        archive.value("challenger.evidence", &mut self.evidence)?;
-        archive.value("challenger.born", &mut self.born)?;
-        archive.value("challenger.wild", &mut self.wild)?;
+        let experts = self.former.len();
+        archive.vector("former", experts, &mut self.former)?;
+        archive.value("former.at", &mut self.former_at)?;
+        archive.value("accepted", &mut self.accepted)?;
         archive.value("time", &mut self.time)?;
         archive.value("window", &mut self.window)?;
         archive.value("versions", &mut self.versions)?;
@@ -571,26 +531,8 @@ impl Estimator {
         require("moved", self.moved >= 0.0, "a number that is not negative", self.moved)?;
         time("time", self.time)?;
         time("window", self.window)?;
-        time("challenger.born", self.born)?;
-        time("challenger.wild", self.wild)?;
-        require("challenger.evidence", self.evidence.abs() <= EVIDENCE, "nats below the limit", self.evidence)
-    }
-}
-
-#[cfg(feature = "model-file")]
-impl Expert {
-    fn archive<A: Archive>(&mut self, archive: &mut A, name: &str) -> Result<()> {
-        self.memory.archive(archive, name)?;
-        self.now.archive(archive, &format!("{name}.now"))?;
-        self.next.archive(archive, &format!("{name}.next"))?;
-        archive.value(&format!("{name}.level"), &mut self.level)?;
-        archive.value(&format!("{name}.stale"), &mut self.stale)?;
-        if !A::READS {
-            return Ok(());
-        }
-        // Squares are summed up within a block, and a file is written between two.
-        let sound = self.level >= 0.0 && self.level < 1e300;
-        require(&format!("{name}.level"), sound, "a variance", self.level)?;
-        require(&format!("{name}.stale"), (0.0..=1e16).contains(&self.stale), "a number of rows", self.stale)
+        time("former.at", self.former_at)?;
+        time("accepted", self.accepted.unwrap_or(0.0))?;
+        require_all("former", &self.former, "weights from 0 to 1", |weight| (0.0..=1.0).contains(&weight))
     }
 }

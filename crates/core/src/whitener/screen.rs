@@ -25,6 +25,8 @@ pub(super) struct Screen {
     own: Vec<Channel>,
     /// For how many rows nothing at all has changed.
     still: u64,
+    /// The largest tolerance that `run` was counted with.
+    tolerance: f64,
     /// For how many rows a channel must have been useless to be left out.
     pub patience: u64,
 }
@@ -92,6 +94,8 @@ pub(super) enum Row {
 const SILENT_AFTER: u64 = 10;
 /// A channel moves if it has done so within so many rows.
 const MOVES_WITHIN: u64 = 10;
+/// A measure of movement so many times finer than the one before asks anew who moves.
+const COARSER: f64 = 2.0;
 /// An excluded channel comes back when it moves by this many tolerances at once.
 const REVIVAL: f64 = 4.0;
 
@@ -99,7 +103,7 @@ impl Screen {
     pub fn new(channels: usize, patience: u64) -> Self {
         let (reference, latest) = (f64::NAN, f64::NAN);
         let channel = Channel { reference, run: 0, latest, bad_run: 0, exclusion: None };
-        Self { own: vec![channel; channels], still: 0, patience }
+        Self { own: vec![channel; channels], still: 0, tolerance: 0.0, patience }
     }
 
     pub fn live_count(&self) -> usize {
@@ -171,6 +175,12 @@ impl Screen {
 
     /// Takes note of a good row. Returns whether the input is silent.
     pub fn watch<T: Real>(&mut self, row: &[T], tolerance: f64) -> bool {
+        if tolerance < self.tolerance / COARSER {
+            // Who does not move by the old measure may move by the new one.
+            self.own.iter_mut().for_each(|channel| channel.run = 0);
+            self.tolerance = tolerance;
+        }
+        self.tolerance = self.tolerance.max(tolerance);
         let mut still = true;
         for (channel, value) in self.own.iter_mut().zip(row) {
             if channel.exclusion.is_some() {
@@ -207,14 +217,17 @@ impl Screen {
 #[cfg(feature = "model-file")]
 impl Screen {
     pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
-        let Self { own, still, patience: _ } = self;
+        let Self { own, still, tolerance, patience: _ } = self;
         let channels = own.len();
         archive.value("channels", own)?;
         archive.value("still", still)?;
+        archive.value("tolerance", tolerance)?;
         if !A::READS {
             return Ok(());
         }
         require("channels", own.len() == channels, &format!("{channels} of them"), own.len())?;
+        let sound = self.tolerance >= 0.0 && self.tolerance.is_finite();
+        require("tolerance", sound, "a number that is not negative", self.tolerance)?;
         require("channels", self.live_count() > 0, "one at least that is not excluded", "none")?;
         Ok(())
     }
