@@ -36,7 +36,7 @@ use self::challenger::Challenger;
 use self::expert::Expert;
 use self::memory::Memory;
 pub use self::mixture::Mixture;
-use self::prediction::{GAIN, PLAIN, TREND, VARIANTS};
+use self::prediction::{GAIN, PLAIN, TREND, VARIANTS, student_loss};
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require, require_all};
 #[cfg(feature = "model-file")]
@@ -109,6 +109,7 @@ pub(crate) struct Estimator {
     /// Rows since predictions were made.
     window: f64,
     versions: u64,
+    excess: Excess,
     changes: u64,
     /// When the last change began.
     last_change: Option<f64>,
@@ -121,7 +122,8 @@ struct Scratch {
     block: BlockMoments,
     y: Vec<f64>,
     losses: Vec<f64>,
-    row_losses: Vec<f64>,
+    /// What everybody said of each row.
+    said: Vec<f64>,
     old_weights: Vec<f64>,
     expected: Vec<f64>,
     heard: Vec<f64>,
@@ -138,8 +140,25 @@ pub(crate) struct Rows<'a> {
     pub wild: &'a [bool],
     /// The covariance of what had to be imagined.
     pub imagined: Option<&'a Matrix>,
-    /// The mean of |r|²/N over the rows that are not wild.
-    pub power: f64,
+    /// |r|²/N of the response to each of them, over the channels that take part.
+    pub powers: &'a [f64],
+    /// ln det of the covariance by which they were answered, where responses are white.
+    pub log_determinant: Option<f64>,
+}
+
+impl Rows<'_> {
+    /// The mean power of the rows that are not wild, of which there are so many.
+    fn power(&self, learned: usize) -> f64 {
+        let own = self.powers.iter().zip(self.wild).filter(|(_, wild)| !**wild);
+        own.map(|(power, _)| power).sum::<f64>() / learned.max(1) as f64
+    }
+}
+
+/// By how many nats rows were answered worse than the mixture had foreseen them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Excess {
+    nats: f64,
+    rows: f64,
 }
 
 impl Estimator {
@@ -169,6 +188,7 @@ impl Estimator {
             time: 0.0,
             window: 0.0,
             versions: 0,
+            excess: Excess::default(),
             changes: 0,
             last_change: None,
             moved: ELSEWHERE,
@@ -176,7 +196,7 @@ impl Estimator {
                 block: BlockMoments::new(channels, most_rows),
                 y: vec![0.0; channels],
                 losses: vec![0.0; experts],
-                row_losses: vec![0.0; experts],
+                said: Vec::with_capacity(most_rows * said_of_a_row(RUNGS + 1)),
                 old_weights: vec![0.0; experts],
                 expected: vec![0.0; channels],
                 heard: vec![0.0; experts],
@@ -310,14 +330,14 @@ impl Estimator {
 
     /// Scores the rows and updates the weights.
     fn weigh(&mut self, rows: &Rows<'_>, learned: usize) {
-        let n = self.live.len();
-        let stride = n.div_ceil(CHANNELS_PER_SCORED_ROW) as f64;
+        let stride = self.live.len().div_ceil(CHANNELS_PER_SCORED_ROW);
+        // Rows at multiples of the stride, however the stream is cut into blocks.
+        let first = (stride - (self.time % stride as f64) as usize) % stride;
+        let scored = || (first..rows.wild.len()).step_by(stride);
+        self.ask_experts(rows, scored(), stride as f64);
         self.scratch.losses.fill(0.0);
-        for (index, row) in rows.values.chunks_exact(n).enumerate() {
-            let time = self.time + index as f64;
-            if time % stride == 0.0 {
-                self.score(row, time, rows.wild[index], stride);
-            }
+        for (place, index) in scored().enumerate() {
+            self.score(place, index, rows, stride as f64);
         }
         self.scratch.old_weights.copy_from_slice(self.mixture.weights());
         if learned > 0 {
@@ -327,32 +347,59 @@ impl Estimator {
         self.moved += change.map(|(old, new)| (old - new).abs()).sum::<f64>() / 2.0;
     }
 
-    /// Scores one row, which stands for `stride` of them, by every expert.
-    fn score(&mut self, row: &[f64], time: f64, wild: bool, stride: f64) {
-        let Self { memories, challengers, mixture, live, scratch, shortest, .. } = self;
-        let Scratch { y, losses, row_losses, .. } = scratch;
-        for (expert, own) in memories.iter_mut().zip(row_losses.chunks_exact_mut(VARIANTS)) {
-            let scored = expert.now.score(row, time, live, y);
-            own.copy_from_slice(&scored.of);
-            if !wild && expert.now.version > 0 {
-                expert.squares += scored.square * stride;
-                expert.scored += stride;
+    /// Asks everybody how improbable each of some rows is, one expert after another, so that its factor is at hand.
+    fn ask_experts(&mut self, rows: &Rows<'_>, scored: impl Iterator<Item = usize> + Clone, stride: f64) {
+        let Self { memories, challengers, live, scratch, time, .. } = self;
+        let Scratch { y, said, .. } = scratch;
+        let (n, width) = (live.len(), said_of_a_row(memories.len()));
+        said.clear();
+        said.resize(width * scored.clone().count(), 0.0);
+        let row = |index: usize| &rows.values[index * n..(index + 1) * n];
+        for (which, expert) in memories.iter_mut().enumerate() {
+            for (own, index) in said.chunks_exact_mut(width).zip(scored.clone()) {
+                let answer = expert.now.score(row(index), *time + index as f64, live, y);
+                own[which * VARIANTS..(which + 1) * VARIANTS].copy_from_slice(&answer.of);
+                if !rows.wild[index] && expert.now.version > 0 {
+                    expert.squares += answer.square * stride;
+                    expert.scored += stride;
+                }
             }
         }
-        let least = row_losses.iter().copied().fold(f64::INFINITY, f64::min);
+        for (which, challenger) in challengers.iter().enumerate() {
+            for (own, index) in said.chunks_exact_mut(width).zip(scored.clone()) {
+                let answer = challenger.expert.now.score(row(index), *time + index as f64, live, y);
+                own[width - CHALLENGERS + which] = answer.of[PLAIN];
+            }
+        }
+    }
+
+    /// Takes note of what everybody said of a row, which stands for `stride` of them.
+    fn score(&mut self, place: usize, index: usize, rows: &Rows<'_>, stride: f64) {
+        let Self { memories, challengers, mixture, live, scratch, shortest, excess, time, .. } = self;
+        let time = *time + index as f64;
+        let width = said_of_a_row(memories.len());
+        let said = &scratch.said[place * width..(place + 1) * width];
+        let (said, of_challengers) = said.split_at(width - CHALLENGERS);
+        let least = said.iter().copied().fold(f64::INFINITY, f64::min);
         let mix_loss = |weights: &[f64]| {
-            let mixed = weights.iter().zip(&*row_losses).map(|(weight, loss)| weight * (least - loss).exp());
+            let mixed = weights.iter().zip(said).map(|(weight, loss)| weight * (least - loss).exp());
             least - mixed.sum::<f64>().ln()
         };
         let most = (EVIDENCE / (LEAST_SHOWN * *shortest)).min(TEMPER * MOST_SAID);
-        for challenger in challengers.iter_mut().filter(|own| own.expert.now.version > 0) {
-            let own = challenger.expert.now.score(row, time, live, y).of[PLAIN];
+        let mixed = mix_loss(mixture.weights());
+        let heard = challengers.iter_mut().zip(of_challengers).filter(|(own, _)| own.expert.now.version > 0);
+        for (challenger, own) in heard {
             let better = |loss: f64| stride * (TEMPER * (loss - own)).clamp(-most, most);
-            challenger.than_mixture.add(better(mix_loss(mixture.weights())), time);
+            challenger.than_mixture.add(better(mixed), time);
             challenger.than_before.add(better(mix_loss(&challenger.before)), time);
         }
-        if !wild {
-            for (sum, loss) in losses.iter_mut().zip(row_losses) {
+        if !rows.wild[index] {
+            if let Some(log_determinant) = rows.log_determinant {
+                let channels = live.iter().filter(|live| **live).count() as f64;
+                excess.nats += student_loss(channels * rows.powers[index], log_determinant, channels) - mixed;
+                excess.rows += 1.0;
+            }
+            for (sum, loss) in scratch.losses.iter_mut().zip(said) {
                 *sum += stride * TEMPER * (*loss - least).min(MOST_SAID);
             }
         }
@@ -360,14 +407,14 @@ impl Estimator {
 
     fn absorb(&mut self, rows: &Rows<'_>, learned: usize) {
         let (count, middle) = (rows.wild.len(), self.time + (rows.wild.len() as f64 - 1.0) / 2.0);
-        let gain_memory = GAIN_MEMORY * self.shortest;
+        let (gain_memory, power) = (GAIN_MEMORY * self.shortest, rows.power(learned));
         let block = &mut self.scratch.block;
         if learned > 0 {
             block.sum_up(rows.values, middle, rows.imagined, |index| !rows.wild[index]);
             for (expert, own) in self.memories.iter_mut().zip(self.mixture.weights().chunks_exact(VARIANTS)) {
                 let new = learned as f64 / (expert.memory.count + learned as f64);
                 let regained = expert.absorb(block, gain_memory);
-                self.moved += own.iter().sum::<f64>() * new * rows.power.max(1.0) + own[GAIN] * regained;
+                self.moved += own.iter().sum::<f64>() * new * power.max(1.0) + own[GAIN] * regained;
             }
         }
         if learned < count {
@@ -459,6 +506,13 @@ impl Estimator {
         self.last_change
     }
 
+    /// By how many nats a row was answered worse, on average, than the mixture had foreseen it: what it costs that one
+    /// Gaussian answers for all memories, less what the answer knows of the rows in between. None where nothing was
+    /// scored.
+    pub fn excess(&self) -> Option<f64> {
+        (self.excess.rows > 0.0).then(|| self.excess.nats / self.excess.rows)
+    }
+
     /// How many rows the covariance in force rests on.
     pub fn rows_in_force(&self) -> f64 {
         let own = self.memories.iter().zip(self.mixture.weights().chunks_exact(VARIANTS));
@@ -481,6 +535,11 @@ impl Estimator {
 /// The length of the shortest memory for so many channels.
 pub(crate) fn usual_shortest(channels: usize) -> f64 {
     (ROWS_PER_CHANNEL * channels as f64).max(LEAST_ROWS)
+}
+
+/// How many losses there are of each row: of the variants of every memory, and of the challengers.
+fn said_of_a_row(memories: usize) -> usize {
+    memories * VARIANTS + CHALLENGERS
 }
 
 /// Adds to the lower triangle.
@@ -518,6 +577,8 @@ impl Estimator {
         archive.value("time", &mut self.time)?;
         archive.value("window", &mut self.window)?;
         archive.value("versions", &mut self.versions)?;
+        archive.value("excess.nats", &mut self.excess.nats)?;
+        archive.value("excess.rows", &mut self.excess.rows)?;
         archive.value("changes", &mut self.changes)?;
         archive.value("last_change", &mut self.last_change)?;
         archive.value("moved", &mut self.moved)?;
@@ -531,6 +592,8 @@ impl Estimator {
         require("moved", self.moved >= 0.0, "a number that is not negative", self.moved)?;
         time("time", self.time)?;
         time("window", self.window)?;
+        time("excess.rows", self.excess.rows)?;
+        require("excess.nats", self.excess.nats.is_finite(), "a number of nats", self.excess.nats)?;
         time("former.at", self.former_at)?;
         time("accepted", self.accepted.unwrap_or(0.0))?;
         require_all("former", &self.former, "weights from 0 to 1", |weight| (0.0..=1.0).contains(&weight))

@@ -131,8 +131,9 @@ const CHANNELS_PER_THINNING: usize = 16;
 const ROWS_OF_ERROR: f64 = 1000.0;
 /// A channel is left out after so many samples without use at least.
 const LEAST_CHANNEL_PATIENCE: f64 = 100.0;
-/// The map is made anew when the covariance in force has moved by this part of itself.
-const MOVED: f64 = 0.03;
+/// The map is made anew when this part of the covariance in force is new, or, where that is uncertain by more, as much as
+/// it is uncertain; but soon enough.
+const MOVED: std::ops::RangeInclusive<f64> = 0.03..=0.25;
 /// A whitener without training begins with so many rows.
 const FIRST_ROWS: usize = 8;
 /// The largest step of the synapses, where rows are many and their time constant is short.
@@ -249,7 +250,8 @@ impl<T: Real> Whitener<T> {
                 values: &self.block.values,
                 wild: &self.block.wild,
                 imagined: self.imagination.as_ref().map(|imagination| &imagination.rest),
-                power: self.block.power / learned.max(1) as f64,
+                powers: &self.block.powers,
+                log_determinant: self.map.log_determinant,
             });
             self.unlearned += learned as f64;
             self.samples.switches = self.estimator.changes();
@@ -259,7 +261,8 @@ impl<T: Real> Whitener<T> {
         if self.leave_out_useless() {
             self.change_channels();
         }
-        if self.estimator.moved() >= MOVED {
+        let uncertain = (self.channels() as f64 / self.estimator.rows_in_force()).sqrt();
+        if self.estimator.moved() >= uncertain.clamp(*MOVED.start(), *MOVED.end()) {
             self.draw_map();
             self.learn_synapses();
         }
@@ -294,8 +297,8 @@ impl<T: Real> Whitener<T> {
         self.estimator.begin(n as f64, &mean, &Matrix::diagonal(&variances));
         self.started = true;
         self.change_channels();
-        let rows = &self.block;
-        self.estimator.learn(&Rows { values: &rows.values, wild: &rows.wild, imagined: None, power: 1.0 });
+        let Block { values, wild, powers, .. } = &self.block;
+        self.estimator.learn(&Rows { values, wild, imagined: None, powers, log_determinant: None });
         self.estimator.mean_into(0.0, &mut self.map.mean);
         self.block.reset();
         self.draw_map();

@@ -34,6 +34,11 @@ fn width(channels: f64) -> f64 {
     ALLOWANCE * (FREEDOM - 1.0 / (0.7 + 0.115 * channels))
 }
 
+/// −ln of the density of a row with |y|² = `square` under a covariance with this determinant, up to a constant.
+pub(crate) fn student_loss(square: f64, log_determinant: f64, channels: f64) -> f64 {
+    0.5 * ((FREEDOM + channels) * (square / width(channels)).ln_1p() + log_determinant)
+}
+
 /// The part of its covariance's power that a trend explains at most: a covariance must be left.
 const MOST_EXPLAINED: f64 = 0.999;
 
@@ -170,10 +175,7 @@ impl Prediction {
         }
         solve_triangle(self.lower.as_slice(), &self.reciprocals, y);
         let (square, along) = (inner(y, y), inner(y, &self.trend));
-        let width = width(channels);
-        let student = |square: f64, log_determinant: f64| {
-            0.5 * ((FREEDOM + channels) * (square / width).ln_1p() + log_determinant)
-        };
+        let student = |square: f64, log_determinant: f64| student_loss(square, log_determinant, channels);
         // y − c v, in coordinates in which the covariance around the line is I − v vᵀ.
         let (c, power) = ((time - self.time) / self.time_spread, self.trend_power);
         let along_line = along - c * power;

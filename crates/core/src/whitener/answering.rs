@@ -14,8 +14,8 @@ pub(super) struct Block<T> {
     /// Those that are handed on, in units, and which of them are wild.
     pub values: Vec<f64>,
     pub wild: Vec<bool>,
-    /// Σ |r|²/N of those that are not.
-    pub power: f64,
+    /// |r|²/N of their responses.
+    pub powers: Vec<f64>,
     /// Rows taken in by the present call, and which of them are good.
     taken: usize,
     good: Vec<usize>,
@@ -32,7 +32,7 @@ impl<T: Real> Block<T> {
             rows: 0,
             values: Vec::with_capacity(rows * channels),
             wild: Vec::with_capacity(rows),
-            power: 0.0,
+            powers: Vec::with_capacity(rows),
             taken: 0,
             good: Vec::with_capacity(rows),
             x: zeros(),
@@ -51,7 +51,7 @@ impl<T: Real> Block<T> {
     pub fn forget(&mut self) {
         self.values.clear();
         self.wild.clear();
-        self.power = 0.0;
+        self.powers.clear();
     }
 }
 
@@ -189,7 +189,6 @@ impl<T: Real> Whitener<T> {
             self.samples.outliers += 1;
         } else {
             self.samples.learned += 1;
-            self.block.power += power;
             if self.started && self.samples.learned.is_multiple_of(self.thinning) && all_finite(r) {
                 // An unusable row says nothing about the error, which is only shown.
                 let _ = self.responses.update(r);
@@ -201,6 +200,7 @@ impl<T: Real> Whitener<T> {
             imagination.complete(&mut self.block.values[start..], &mut self.block.scratch);
         }
         self.block.wild.push(wild);
+        self.block.powers.push(power);
     }
 
     /// |r|²/N over the channels that take part, relative to what white responses of this strength have.

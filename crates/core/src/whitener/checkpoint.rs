@@ -102,7 +102,7 @@ impl<T: Real> Whitener<T> {
         map.archive(archive, live, floor, strength)?;
         archive.value("block.rows", &mut block.rows)?;
         archive.value("block.wild", &mut block.wild)?;
-        archive.value("block.power", &mut block.power)?;
+        archive.value("block.powers", &mut block.powers)?;
         archive.rows("block.values", (*rows_together + super::FIRST_ROWS, n), &mut block.values)?;
         archive.vector("last", n, last)?;
         archive.value("unlearned", unlearned)?;
@@ -125,7 +125,9 @@ impl<T: Real> Whitener<T> {
             &format!("one for each of {rows} rows"),
             block.wild.len(),
         )?;
-        require("block.power", block.power >= 0.0, "a number that is not negative", block.power)?;
+        let powers = block.powers.len();
+        require("block.powers", powers == rows, &format!("one for each of {rows} rows"), powers)?;
+        require_all("block.powers", &block.powers, "numbers that are not negative", |power| power >= 0.0)?;
         require("unlearned", (0.0..=1e16).contains(&self.unlearned), "a number of rows", self.unlearned)?;
         require_all("block.values", &block.values, "numbers that can be squared", |s| s.abs() <= 1e101)?;
         require("live", self.estimator.live() == self.live, "the channels that are not left out", "others")?;

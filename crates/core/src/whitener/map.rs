@@ -33,6 +33,8 @@ pub(super) struct Map<T> {
     factors: Vec<f64>,
     /// How many directions were lifted to the floor.
     pub lifted: usize,
+    /// ln det of the covariance that makes responses white; none where they are not to be.
+    pub log_determinant: Option<f64>,
     scratch: Scratch,
 }
 
@@ -62,6 +64,7 @@ impl<T: Real> Map<T> {
             eigen: EigenRoom::new(channels),
             factors: vec![0.0; channels],
             lifted: 0,
+            log_determinant: None,
             scratch: Scratch::new(channels),
         }
     }
@@ -112,6 +115,9 @@ impl<T: Real> Map<T> {
         for (factor, value) in self.factors.iter_mut().zip(&self.eigen.values) {
             *factor = (1.0 - strength) / self.scale + strength / value.max(least).sqrt();
         }
+        let white = strength == 1.0;
+        self.log_determinant =
+            white.then(|| -2.0 * self.factors.iter().map(|factor| factor.ln()).sum::<f64>());
         let Scratch { scaled, product, .. } = &mut self.scratch;
         for (k, factor) in self.factors.iter().enumerate() {
             let column = self.eigen.vectors.column(k).iter().map(|v| v * factor.sqrt());

@@ -74,6 +74,9 @@ pub struct WhitenerStatus {
     pub noise_floor: f64,
     /// How many samples the covariance in force rests on.
     pub rows_in_force: f64,
+    /// By how many nats a sample was answered worse, on average, than the memories together had foreseen it; none as long
+    /// as nothing was scored.
+    pub excess: Option<f64>,
     /// The weights of the memories, from the shortest to the one since the last change.
     pub memories: Vec<MemoryWeight>,
     /// The sample with which the latest change of context began, counted from the first that was learned from.
@@ -106,6 +109,7 @@ impl<T: Real> Whitener<T> {
             error: self.responses.error(),
             noise_floor: self.responses.noise_floor(),
             rows_in_force: if self.started { self.estimator.rows_in_force() } else { 0.0 },
+            excess: self.estimator.excess(),
             memories: self.estimator.weights().into_iter().map(memory).collect(),
             last_change: self.estimator.last_change().map(|row| row as u64),
             time_constants: self.pace,
