@@ -48,7 +48,7 @@ class Recording:
 
 RECORDINGS = (
     Recording("probe64", 64, 262_144, "float32", ()),
-    Recording("probe384", 384, 60_000, "int16", ("--update-every", "32")),
+    Recording("probe384", 384, 60_000, "int16", ()),
 )
 
 

@@ -7,7 +7,7 @@
 //! predictions, each as it is, along its trend, and scaled by its gain                             |
 //!     |  log losses of the rows that come                                                         |
 //!     v                                                                                           v
-//! mixture (fixed share) -> weights -> mean and covariance in force        beats the mixture by 18 nats: a change
+//! mixture (fixed share) -> weights -> mean and covariance in force        beats the mixture by 24 nats: a change
 //! ```
 //!
 //! Nobody knows how long the statistics of a stream stay as they are, so every memory is tried: each predicts the rows to
@@ -21,8 +21,8 @@
 //! A *challenger* is a memory that began a little while ago. After a sharp change all other memories still hold the old
 //! context; a challenger born after it does not, and once enough speaks for it ([`EVIDENCE`]) it becomes the memory since
 //! the last change. It need not beat the mixture as it is now by so much, because that follows the same change with its
-//! short memories, but the mixture as it was weighted before. Two of them are under way, one younger than the other, so
-//! that what an older one has seen of the old context does not stay.
+//! short memories, but the mixture as it was weighted before. Several of them are under way, one younger than the other,
+//! so that what an older one has seen of the old context does not stay.
 
 mod block;
 mod challenger;
@@ -56,15 +56,15 @@ const TEMPER: f64 = 0.1;
 /// What one row can say against an expert at most, in nats before tempering.
 const MOST_SAID: f64 = 10.0;
 /// So many challengers are under way.
-const CHALLENGERS: usize = 2;
+const CHALLENGERS: usize = 3;
 /// Each is younger than the one before by so many times the shortest memory.
 const YOUNGER: f64 = 4.0;
 /// What must speak for a challenger, in nats.
-const EVIDENCE: f64 = 18.0;
+const EVIDENCE: f64 = 24.0;
 /// From how many rows at least, in times of the shortest memory; so no row says more than its part.
-const LEAST_SHOWN: f64 = 2.0;
+const LEAST_SHOWN: f64 = 2.5;
 /// What of it must have come lately, compared with the mixture, which follows the same change meanwhile.
-const LATELY: f64 = 2.0;
+const LATELY: f64 = 3.0;
 /// Evidence begins so many times the shortest memory after what it is evidence of.
 const LAG: f64 = 1.5;
 /// A challenger believed so soon after another, in times of the shortest memory, is one of the same change.
@@ -92,7 +92,7 @@ const CHANNELS_PER_SCORED_ROW: usize = 16;
 pub(crate) struct Estimator {
     /// The ladder, then the memory since the last change.
     memories: Vec<Expert>,
-    /// The younger one last.
+    /// The youngest one last.
     challengers: Vec<Challenger>,
     /// The weights when the last challenger began, and when that was.
     former: Vec<f64>,
@@ -265,7 +265,7 @@ impl Estimator {
         challengers.iter_mut().for_each(|challenger| challenger.begin(*time, former));
     }
 
-    /// The older challenger makes room for a new one.
+    /// The oldest challenger makes room for a new one.
     fn begin_challenger(&mut self) {
         self.challengers.rotate_left(1);
         let Self { challengers, former, time, .. } = self;
@@ -306,7 +306,7 @@ impl Estimator {
         experts.for_each(|expert| expert.turn(live, *floor, versions, &mut scratch.room));
     }
 
-    /// Believes a challenger for which enough speaks, the younger one first: it is the purer one.
+    /// Believes a challenger for which enough speaks, the youngest one first: it is the purest one.
     fn judge(&mut self) {
         let believed = self.challengers.iter().rposition(|own| {
             let (now, before) = (own.than_mixture.nats, own.than_before.nats);

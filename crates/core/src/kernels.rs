@@ -114,41 +114,6 @@ pub(crate) fn column_dots<T: Real, A: Arithmetic>(x: &[T], y: &[T], rows: usize,
     );
 }
 
-/// The products ⟨cᵢ, x⟩ of four columns with each of two vectors; bit for bit those of [`dots`], with half the
-/// traffic.
-#[inline(always)]
-fn dots_of_two<T: Real, A: Arithmetic>(columns: [&[T]; 4], x: [&[T]; 2]) -> [[T; 4]; 2] {
-    let zero = T::ZERO;
-    let blocks = x[0].len() / LANES;
-    let mut products = [[zero; 4]; 2];
-    if blocks > 0 {
-        let own_blocks = columns.map(|column| &column.as_chunks::<LANES>().0[..blocks]);
-        let x_blocks = x.map(|x| &x.as_chunks::<LANES>().0[..blocks]);
-        let mut strands = [[[zero; LANES]; 4]; 2];
-        for b in 0..blocks {
-            for v in 0..2 {
-                for c in 0..4 {
-                    fuse::<T, A, LANES>(&mut strands[v][c], &own_blocks[c][b], &x_blocks[v][b]);
-                }
-            }
-        }
-        let strands = std::hint::black_box(strands);
-        for v in 0..2 {
-            for c in 0..4 {
-                products[v][c] = sum_of_strands(strands[v][c]);
-            }
-        }
-    }
-    for v in 0..2 {
-        for c in 0..4 {
-            for (&x, &y) in x[v][blocks * LANES..].iter().zip(&columns[c][blocks * LANES..]) {
-                products[v][c] = A::mul_add(x, y, products[v][c]);
-            }
-        }
-    }
-    products
-}
-
 /// The product ⟨x, y⟩.
 #[inline(always)]
 pub(crate) fn dot<T: Real, A: Arithmetic>(x: &[T], y: &[T]) -> T {
@@ -246,38 +211,6 @@ dispatched! {
         }, |i| {
             products[i] = dot::<T, A>(column(matrix, rows, i), x);
         });
-    }
-}
-
-dispatched! {
-    /// The products of all columns with an even number of vectors, one vector's after another's; bit for bit those
-    /// of [`project`].
-    pub(crate) fn project_pairs<T, A>(matrix: &[T], rows: usize, x: &[T], products: &mut [T]) {
-        let count = matrix.len() / rows;
-        for (x, products) in x.chunks_exact(2 * rows).zip(products.chunks_exact_mut(2 * count)) {
-            let x = [&x[..rows], &x[rows..]];
-            by_fours!(count, |first| {
-                let two = dots_of_two::<T, A>(four_columns(matrix, rows, first), x);
-                products[first..first + 4].copy_from_slice(&two[0]);
-                products[count + first..count + first + 4].copy_from_slice(&two[1]);
-            }, |i| {
-                products[i] = dot::<T, A>(column(matrix, rows, i), x[0]);
-                products[count + i] = dot::<T, A>(column(matrix, rows, i), x[1]);
-            });
-        }
-    }
-}
-
-/// All products ⟨wᵢ, x⟩ of the columns of a matrix with rows of vectors. The number of rows changes no bit.
-pub(crate) fn project_rows<T: Real>(matrix: &[T], rows: usize, x: &[T], products: &mut [T]) {
-    let k = matrix.len().checked_div(rows).unwrap_or(0);
-    if k == 0 {
-        return;
-    }
-    let (pairs, last) = (x.len() / rows / 2 * 2, x.len() / rows % 2);
-    project_pairs(matrix, rows, &x[..pairs * rows], &mut products[..pairs * k]);
-    if last > 0 {
-        project(matrix, &x[pairs * rows..], &mut products[pairs * k..]);
     }
 }
 

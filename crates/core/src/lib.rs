@@ -46,6 +46,7 @@ mod online;
 mod optimal_gains;
 mod outer_products;
 mod pair;
+mod panels;
 mod real;
 mod responses;
 mod rules;

@@ -6,9 +6,9 @@
 //!
 //! σ² is the mean variance of the channels that take part. Frozen use and the inverse are views of this one map.
 
-use crate::kernels::project_rows;
 use crate::linalg::{EigenRoom, View, multiply};
 use crate::matrix::Matrix;
+use crate::panels::Panels;
 use crate::real::Real;
 #[cfg(feature = "model-file")]
 use crate::{
@@ -26,7 +26,7 @@ pub(super) struct Map<T> {
     /// The standard deviations of the channels.
     pub deviations: Vec<f64>,
     /// F with zeros for channels that are left out, in the precision of the rows.
-    matrix: Vec<T>,
+    matrix: Panels<T>,
     /// The channels that take part, and the eigenvectors and f on them.
     live: Vec<usize>,
     eigen: EigenRoom,
@@ -59,7 +59,7 @@ impl<T: Real> Map<T> {
             mean: vec![0.0; channels],
             scale: 0.0,
             deviations: vec![0.0; channels],
-            matrix: vec![T::ZERO; channels * channels],
+            matrix: Panels::new(channels),
             live: (0..channels).collect(),
             eigen: EigenRoom::new(channels),
             factors: vec![0.0; channels],
@@ -110,7 +110,7 @@ impl<T: Real> Map<T> {
         if self.scale == 0.0 {
             return;
         }
-        let (n, count) = (self.mean.len(), self.live.len());
+        let count = self.live.len();
         let least = floor * floor * self.scale * self.scale;
         for (factor, value) in self.factors.iter_mut().zip(&self.eigen.values) {
             *factor = (1.0 - strength) / self.scale + strength / value.max(least).sqrt();
@@ -125,18 +125,18 @@ impl<T: Real> Map<T> {
         }
         let half = View::of(scaled.as_slice(), count);
         multiply(product.as_mut_slice(), half, half.transposed());
-        self.matrix.fill(T::ZERO);
+        self.matrix.clear();
         for (j, &column) in self.live.iter().enumerate() {
             for (i, &row) in self.live.iter().enumerate() {
                 // One triangle for both: the matrix is symmetric to the last bit.
-                self.matrix[column * n + row] = T::from_f64(product[(i.max(j), i.min(j))]);
+                self.matrix.set(row, column, T::from_f64(product[(i.max(j), i.min(j))]));
             }
         }
     }
 
     /// Answers rows that are centred; how many there are changes no bit.
     pub fn answer(&self, x: &[T], r: &mut [T]) {
-        project_rows(&self.matrix, self.mean.len(), x, r);
+        self.matrix.map(x, r);
     }
 
     /// F in double precision.
