@@ -16,7 +16,7 @@ mod writer;
 use std::collections::BTreeMap;
 
 pub use self::header::Precision;
-use self::header::{FIRST_WITH_KINDS, Header, Kind};
+use self::header::{FIRST_WITH_KINDS, Header, Kind, VERSION};
 use self::reader::Reader;
 use self::writer::Writer;
 use crate::archive::damaged;
@@ -109,16 +109,32 @@ impl<T: Real> Model<T> {
     /// # Errors
     /// When the bytes are not a model file of this version, or not one that a whitener could have written.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Self::read(bytes).map_err(|error| match error {
+        Self::read(bytes, &[Kind::Model, Kind::Checkpoint])
+    }
+
+    /// Reads a checkpoint, with which a stream goes on where it was. Only the version that wrote one can do that.
+    ///
+    /// # Errors
+    /// As for [`Self::from_bytes`], and when the bytes are a model.
+    pub fn from_checkpoint(bytes: &[u8]) -> Result<Self> {
+        Self::read(bytes, &[Kind::Checkpoint])
+    }
+
+    fn read(bytes: &[u8], kinds: &[Kind]) -> Result<Self> {
+        Self::read_checked(bytes, kinds).map_err(|error| match error {
             Error::ModelFile { .. } | Error::OutOfMemory { .. } => error,
             other => damaged(other.to_string()),
         })
     }
 
-    fn read(bytes: &[u8]) -> Result<Self> {
+    fn read_checked(bytes: &[u8], kinds: &[Kind]) -> Result<Self> {
         // Each number of the file takes the memory of a few numbers at most.
         require_memory("model file", bytes.len())?;
         let (mut reader, about) = Reader::open(bytes)?;
+        if !kinds.contains(&about.kind) {
+            let found = format!("a model of version {}", about.version);
+            return Err(damaged(format!("expected a checkpoint of version {VERSION}, got {found}")));
+        }
         let groups = about.groups.as_ref().map_or(1, Vec::len);
         if about.settings.len() != groups {
             let found = about.settings.len();

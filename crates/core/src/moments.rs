@@ -2,7 +2,7 @@
 
 use crate::circuit::require_rows;
 use crate::error::{Error, Result, require_finite};
-use crate::kernels::{add_scaled, all_finite};
+use crate::kernels::add_scaled;
 use crate::linalg::{View, multiply};
 use crate::matrix::Matrix;
 use crate::metrics::require_symmetric;
@@ -161,7 +161,7 @@ impl Moments {
         for samples in samples.chunks(n * BLOCK) {
             block.clear();
             for row in samples.chunks_exact(n) {
-                if all_finite(row) {
+                if row.iter().all(|s| usable(s.to_f64(), f64::INFINITY)) {
                     block.extend(row.iter().map(|s| s.to_f64()));
                 } else {
                     self.bad += 1;

@@ -92,8 +92,8 @@ pub fn require_circuit(neurons: usize, interneurons: usize) -> Result<()> {
 /// # Errors
 /// When it is too large, or there is no memory for it.
 pub fn require_whitener(channels: usize, interneurons: usize) -> Result<()> {
-    // Twelve memories with two predictions each, the map, and all of it once more for a copy.
-    Work { squares: 120, weights: 16, ..Work::of("channels", channels, interneurons) }.require()?;
+    // Fourteen memories with two predictions each, the map, and all of it once more for a copy.
+    Work { squares: 140, weights: 16, ..Work::of("channels", channels, interneurons) }.require()?;
     require_memory("channels", channels.saturating_add(interneurons).saturating_mul(1024))
 }
 

@@ -458,7 +458,8 @@ impl<T: Real> Whitener<T> {
         Circuit::new(Synapses::tied(self.synapses.clone())?, self.gains()?, LEAK)
     }
 
-    /// The gains g that are best for the covariance in force; the mean of their prior as long as nothing has varied.
+    /// The gains g that are best for the covariance in force; the mean of their prior, or 0, as long as nothing
+    /// has varied.
     ///
     /// # Errors
     /// As for [`Self::circuit`].
@@ -467,7 +468,8 @@ impl<T: Real> Whitener<T> {
             return Ok(Vec::new());
         }
         if self.map.scale == 0.0 {
-            return Ok(vec![0.0; self.synapses.columns()]);
+            let unknown = || vec![0.0; self.synapses.columns()];
+            return Ok(self.prior.as_ref().map_or_else(unknown, |prior| prior.mean.clone()));
         }
         optimal_gains(&self.synapses, &self.covariance_in_units(), LEAK)
     }

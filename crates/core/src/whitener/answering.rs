@@ -174,7 +174,8 @@ impl<T: Real> Whitener<T> {
 
     fn note(&mut self, s: &[T], place: usize) {
         let silent = self.screen.watch(s, self.limits().tolerance);
-        if !self.adapting || self.settings.follow == Follow::Nothing {
+        // Who has no map yet needs one, whether or not it is to follow anything.
+        if self.started && (!self.adapting || self.settings.follow == Follow::Nothing) {
             return;
         }
         if silent {

@@ -2,7 +2,7 @@
 //! from the responses as written.
 //!
 //! [`Whitener::unwhiten`] has only the written responses to learn from. A whitener that learned from the exact ones would
-//! soon have other gains, so this one answers a row, lets it be rounded and clipped, and then takes exactly the step that
+//! soon have another map, so this one answers a row, lets it be rounded and clipped, and then takes exactly the step that
 //! undoing will take.
 
 use super::answering::fill_bad;

@@ -354,6 +354,18 @@ fn versions_1_and_2_are_migrated() {
     }
 }
 
+/// A stream goes on only from a checkpoint of this version.
+#[test]
+fn a_model_of_any_version_is_no_checkpoint() {
+    for version in [1, 2, 3] {
+        let bytes = std::fs::read(golden_path(version)).unwrap();
+        let refused = Model::<f64>::from_checkpoint(&bytes).err().unwrap().to_string();
+        assert!(refused.contains("expected a checkpoint of version 3, got a model of version"), "{refused}");
+        let checkpoint = Model::<f64>::from_bytes(&bytes).unwrap().to_checkpoint().unwrap();
+        assert!(Model::<f64>::from_checkpoint(&checkpoint).is_ok());
+    }
+}
+
 #[test]
 fn the_present_version_is_read_as_ever() {
     let bytes = std::fs::read(golden_path(3)).unwrap();

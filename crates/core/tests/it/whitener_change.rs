@@ -135,3 +135,15 @@ fn a_longer_time_constant_is_calmer() {
     assert!(auto >= 15, "{auto} of 20 changes");
     assert_eq!(noticed(Some(Span::Samples(10_000.0))), 0);
 }
+
+/// Who follows nothing still needs a map to answer with.
+#[test]
+fn a_new_whitener_that_follows_nothing_stays_with_its_first_rows() {
+    let settings = WhitenerSettings { follow: leukos::Follow::Nothing, ..WhitenerSettings::default() };
+    let mut whitener = Whitener::<f64>::new(Matrix::identity(CHANNELS), settings).unwrap();
+    let responses = whitened(&mut whitener, &gaussian(&context(), 3000, 1));
+    assert!(responses[100 * CHANNELS..].iter().any(|r| *r != 0.0));
+    let map = whitener.whitening_matrix().unwrap();
+    whitened(&mut whitener, &scaled(&gaussian(&context(), 3000, 2), 10.0));
+    assert_eq!(whitener.whitening_matrix().unwrap(), map);
+}

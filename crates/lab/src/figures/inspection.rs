@@ -191,7 +191,7 @@ fn gains_over_time(canvas: &mut Canvas, panel: Frame, points: &[Point], time: &T
 const COLOURS: [Role; 6] =
     [Role::Learned, Role::Initial, Role::Unit, Role::Context, Role::Further, Role::Other];
 
-/// The error while the gains adapt, and what it would be if they did not.
+/// The error while the whitener adapts, and what it would be if it did not.
 fn error_over_time(canvas: &mut Canvas, panel: Frame, adaptation: &Adaptation, time: &Time) {
     let points = &adaptation.points;
     let known = points.iter().flat_map(|point| [point.error, point.frozen_error]).flatten();
@@ -206,8 +206,8 @@ fn error_over_time(canvas: &mut Canvas, panel: Frame, adaptation: &Adaptation, t
         points.iter().map(|point| (time.of(point), error(point))).collect()
     };
     let sets = [
-        ("gains held fixed", Role::Initial, curve(|point| point.frozen_error)),
-        ("gains adapt", Role::Learned, curve(|point| point.error)),
+        ("held fixed", Role::Initial, curve(|point| point.frozen_error)),
+        ("adapting", Role::Learned, curve(|point| point.error)),
     ];
     for (name, role, curve) in sets {
         let paint = Paint::line(canvas.style, role);

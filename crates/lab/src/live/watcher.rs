@@ -410,7 +410,7 @@ fn state(
     let (kind, words) = if statuses.iter().any(|(_, status)| !status.started) {
         (ConditionKind::Calibrating, "calibrating: estimating mean and scale from the first rows".to_owned())
     } else if statuses.iter().any(|(_, status)| !status.adapting) {
-        (ConditionKind::Paused, format!("not adapting: the gains are kept as they are{so_far}"))
+        (ConditionKind::Paused, format!("not adapting: the map is kept as it is{so_far}"))
     } else {
         let how = match error {
             None => "too few rows yet to tell how white".to_owned(),

@@ -94,7 +94,7 @@ impl Checkpoint {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
                 outcome => outcome.context("the file cannot be read")?,
             };
-            let mut model: Model<T> = Model::from_bytes(&bytes)?;
+            let mut model: Model<T> = Model::from_checkpoint(&bytes)?;
             let note = model.notes.remove(NOTE);
             let note = note.context("expected a checkpoint of `leukos whiten`, got a model without one; give the name of a new file, or of a checkpoint")?;
             let old = "its note cannot be read: only the version of leukos that wrote a checkpoint can continue from it";

@@ -161,8 +161,7 @@ fn what_a_model_makes_of_a_recording_is_drawn() {
     assert_eq!(parts(&svg, "panel"), ["A", "B", "C", "D", "E"]);
     let mut series = parts(&svg, "series");
     series.sort_unstable();
-    let expected =
-        ["gain 0", "gain 1", "gain 2", "gains adapt", "gains held fixed", "level of white responses"];
+    let expected = ["adapting", "gain 0", "gain 1", "gain 2", "held fixed", "level of white responses"];
     assert_eq!(series, expected);
     assert!(svg.contains(">samples<") && !svg.contains("NaN"));
     let timed = [&flags[..], &["--sample-rate", "100"]].concat();

@@ -271,7 +271,7 @@ class _Stream:
             return "calibrating", "calibrating: estimating mean and scale from the first rows"
         so_far = f"; {self.count} change{'s' * (self.count != 1)} of context so far" if self.count else ""
         if "paused" in self.status.states:
-            return "paused", f"not adapting: the gains are kept as they are{so_far}"
+            return "paused", f"not adapting: the map is kept as it is{so_far}"
         error, floor = self.adapted.error(), self.adapted.noise_floor()
         if math.isnan(error):
             how = "too few rows yet to tell how white"
