@@ -16,7 +16,7 @@ fn with_number(setting: &Setting, number: f64) -> WhitenerSettings {
     let mut fields = default_fields();
     let value = match setting.values {
         Values::Time => json!({ "samples": number }),
-        Values::Samples(_) => json!(number as u64),
+        Values::Samples(_) => number.to_string().parse().unwrap(),
         _ => json!(number),
     };
     assert!(fields.insert(setting.name.into(), value).is_some(), "{} is a field", setting.name);
