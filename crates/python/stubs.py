@@ -1,14 +1,16 @@
-"""Copies the documentation of the compiled part into its stub, where editors look for it.
+"""Copies the documentation of the compiled part to where editors look for it: its stub, and the estimator.
 
 The texts are written in Rust, beside what they describe, and are known once the package is installed:
 
-    python crates/python/stubs.py            writes them into python/leukos/_leukos.pyi
+    python crates/python/stubs.py            writes them into python/leukos/_leukos.pyi, and the table of settings
+                                             into the parameters of AdaptiveWhitener in python/leukos/estimator.py
     python crates/python/stubs.py --check    fails where they differ
 """
 
 import ast
 import importlib
 import inspect
+import json
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -16,6 +18,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 STUB = Path(__file__).parent / "python/leukos/_leukos.pyi"
+ESTIMATOR = STUB.with_name("estimator.py")
+
+# How the values of settings are written in Python.
+TYPES = {
+    "number": "float",
+    "time": "float",
+    "samples": "int",
+    "interneurons": "int",
+    "seed": "int or RandomState instance",
+    "synapses": "array of shape (channels, K)",
+    "groups": "sequence of sequences of int",
+}
+NOTES = {
+    "time": "Times are in samples.",
+    "seed": "An int gives what `leukos fit --random-state` gives.",
+    "synapses": "An array has one column for each interneuron.",
+}
 
 
 class Edit(NamedTuple):
@@ -85,16 +104,47 @@ def _quoted(text: str, indent: str) -> str:
     return f'{mark}{body}\n{indent}"""' if "\n" in text else f'{mark}{body}"""'
 
 
+def with_parameters(source: str, settings: list[Any]) -> str:
+    """The estimator with the parameters that the table has now: all between two headings of its documentation."""
+    heading, next_heading = "    Parameters\n    ----------\n", "\n    Attributes\n    ----------\n"
+    before, _, rest = source.partition(heading)
+    _, _, after = rest.partition(next_heading)
+    return before + heading + "".join(_parameter(setting) for setting in settings) + next_heading + after
+
+
+def _parameter(setting: Any) -> str:
+    types = [f'"{word}"' for word, _ in setting.words]
+    if setting.values in TYPES:
+        types.append(TYPES[setting.values])
+    listed = " or ".join(filter(None, [", ".join(types[:-1]), types[-1]]))
+    sentences = [f"{setting.about}."]
+    if setting.words:
+        sentences.append("; ".join(f'"{word}" {does}' for word, does in setting.words) + ".")
+    if setting.values in NOTES:
+        sentences.append(NOTES[setting.values])
+    if setting.default is None:
+        listed += ", optional"
+        sentences.append(f"By default {setting.default_in_words}.")
+    else:
+        listed += f", default={json.dumps(setting.default)}"
+    lines = textwrap.wrap(" ".join(sentences), width=112, break_on_hyphens=False)
+    return f"    {setting.name} : {listed}\n" + "".join(f"        {line}\n" for line in lines)
+
+
 def main() -> int:
     # By name: the sources beside this file are without the compiled part.
     module: Any = importlib.import_module("leukos._leukos")
-    source = STUB.read_text()
-    wanted = with_docstrings(source, module)
+    wanted = {
+        STUB: with_docstrings(STUB.read_text(), module),
+        ESTIMATOR: with_parameters(ESTIMATOR.read_text(), module.settings()),
+    }
+    differ = [path for path, text in wanted.items() if path.read_text() != text]
     if sys.argv[1:] == ["--check"]:
-        if source != wanted:
-            print(f"{STUB}: expected the documentation of the compiled part, got another; run {Path(__file__).name}")
-        return int(source != wanted)
-    STUB.write_text(wanted)
+        for path in differ:
+            print(f"{path}: expected the documentation of the compiled part, got another; run {Path(__file__).name}")
+        return int(bool(differ))
+    for path in differ:
+        path.write_text(wanted[path])
     return 0
 
 

@@ -271,14 +271,14 @@ fn require_probability(argument: &'static str, value: f64) -> Result<()> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(Error::OutOfRange { argument: argument.into(), expected: "a number between 0 and 1", found: value })
+    Err(Error::out_of_range(argument, "a number between 0 and 1", value))
 }
 
 fn require_some(argument: &'static str, count: usize) -> Result<()> {
     if count > 0 {
         return Ok(());
     }
-    Err(Error::OutOfRange { argument: argument.into(), expected: "1 or more", found: 0.0 })
+    Err(Error::out_of_range(argument, "1 or more", 0.0))
 }
 
 /// A range 0 ≤ least ≤ most to draw from.
@@ -288,5 +288,5 @@ fn require_range(argument: &'static str, [least, most]: [f64; 2]) -> Result<()> 
         return Ok(());
     }
     let expected = "two finite numbers, the first 0 or more and the second no less";
-    Err(Error::OutOfRange { argument: argument.into(), expected, found })
+    Err(Error::out_of_range(argument, expected, found))
 }

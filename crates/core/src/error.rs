@@ -70,7 +70,7 @@ pub enum Error {
         /// The argument's name.
         argument: Cow<'static, str>,
         /// The range.
-        expected: &'static str,
+        expected: Cow<'static, str>,
         /// The number.
         found: f64,
     },
@@ -202,6 +202,14 @@ impl Error {
     ) -> Self {
         Self::Shape { argument: argument.into(), expected: expected.into(), found: found.into() }
     }
+
+    pub(crate) fn out_of_range(
+        argument: impl Into<Cow<'static, str>>,
+        expected: impl Into<Cow<'static, str>>,
+        found: f64,
+    ) -> Self {
+        Self::OutOfRange { argument: argument.into(), expected: expected.into(), found }
+    }
 }
 
 pub(crate) fn require_length<T>(
@@ -243,9 +251,5 @@ pub(crate) fn require_positive<T: Real>(argument: impl Into<Cow<'static, str>>, 
     if value.is_finite() && value > T::ZERO {
         return Ok(());
     }
-    Err(Error::OutOfRange {
-        argument: argument.into(),
-        expected: "a finite number above 0",
-        found: value.to_f64(),
-    })
+    Err(Error::out_of_range(argument, "a finite number above 0", value.to_f64()))
 }

@@ -102,5 +102,5 @@ pub(crate) fn require_leak<T: Real>(leak: T) -> Result<()> {
         return Ok(());
     }
     let (expected, found) = ("a finite number, 0 or more", leak.to_f64());
-    Err(Error::OutOfRange { argument: "leak".into(), expected, found })
+    Err(Error::out_of_range("leak", expected, found))
 }

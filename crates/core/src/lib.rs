@@ -51,6 +51,7 @@ mod real;
 mod responses;
 mod rules;
 mod running_error;
+pub mod settings;
 pub mod size;
 mod small;
 mod spheres;

@@ -44,7 +44,7 @@ impl NestedObjective {
         require_leak(leak)?;
         if !(gain_cost.is_finite() && gain_cost >= 0.0) {
             let expected = "a finite number, 0 or more";
-            return Err(Error::OutOfRange { argument: "gain_cost".into(), expected, found: gain_cost });
+            return Err(Error::out_of_range("gain_cost", expected, gain_cost));
         }
         if covariances.is_empty() {
             return Err(Error::shape("covariances", "at least one context", "none"));

@@ -333,7 +333,7 @@ impl<T: Real> Dynamics<T> {
         };
         if max_iterations == 0 {
             let expected = "1 iteration or more";
-            return Err(Error::OutOfRange { argument: argument.into(), expected, found: 0.0 });
+            return Err(Error::out_of_range(argument, expected, 0.0));
         }
         let (inputs, current) = (vec![T::ZERO; circuit.interneurons()], vec![T::ZERO; circuit.neurons()]);
         Ok(Self { rate, end, max_iterations, inputs, current })

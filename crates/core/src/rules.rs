@@ -119,11 +119,7 @@ impl<T: Real> Rules<T> {
             require_positive("multiplier_rate", rate)?;
         }
         if self.batch == 0 {
-            return Err(Error::OutOfRange {
-                argument: "batch".into(),
-                expected: "1 sample or more",
-                found: 0.0,
-            });
+            return Err(Error::out_of_range("batch", "1 sample or more", 0.0));
         }
         Ok(())
     }

@@ -51,7 +51,7 @@ impl RunningError {
     pub fn new(neurons: usize, time_constant: f64) -> Result<Self> {
         if !(time_constant.is_finite() && time_constant >= 1.0) {
             let (expected, found) = ("a finite number of samples, 1 or more", time_constant);
-            return Err(Error::OutOfRange { argument: "time_constant".into(), expected, found });
+            return Err(Error::out_of_range("time_constant", expected, found));
         }
         Ok(Self {
             neurons,

@@ -13,7 +13,7 @@ pub(crate) fn to_unit_columns(weights: &mut Matrix) -> Result<()> {
         let length = inner(weights.column(j), weights.column(j)).sqrt();
         if !(length.is_finite() && length > 0.0) {
             let expected = "columns of finite length above 0";
-            return Err(Error::OutOfRange { argument: "synapses".into(), expected, found: length });
+            return Err(Error::out_of_range("synapses", expected, length));
         }
         for w in weights.column_mut(j) {
             *w /= length;

@@ -1,25 +1,13 @@
 //! Reads the parameters of `AdaptiveWhitener`, and writes them from a model.
 
-use leukos::{
-    BadSamples, Follow, GroupedWhitener, Moments, Real, Span, TrainingSynapses, WhitenerSettings,
-    WhitenerTraining,
-};
+use leukos::settings::{BAD_SAMPLES, FOLLOW, SYNAPSES, Setting, TIME_CONSTANT};
+use leukos::{GroupedWhitener, Moments, Real, Span, TrainingSynapses, WhitenerSettings, WhitenerTraining};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::matrix;
 use crate::errors::exception;
-use crate::words::{word, word_for};
-
-const BAD_SAMPLES: [(&str, BadSamples); 4] = [
-    ("error", BadSamples::Error),
-    ("mark", BadSamples::Mark),
-    ("hold", BadSamples::Hold),
-    ("zero", BadSamples::Zero),
-];
-const FOLLOW: [(&str, Follow); 2] = [("contexts", Follow::Contexts), ("nothing", Follow::Nothing)];
-/// The word for a time constant that the samples show.
-const AUTO: &str = "auto";
+use crate::words::unknown_word;
 
 /// How a whitener is fitted, in words.
 #[derive(FromPyObject)]
@@ -28,6 +16,7 @@ pub struct Fitting<'py> {
     n_interneurons: Option<usize>,
     synapses: SynapseWords<'py>,
     pub groups: Option<Vec<Vec<usize>>>,
+    #[pyo3(item("random_state"))]
     pub seed: u64,
     /// None is "auto".
     time_constant: Option<f64>,
@@ -56,8 +45,8 @@ impl Fitting<'_> {
             time_constant: self.time_constant.map(Span::Samples),
             synapse_time_constant: self.synapse_time_constant.map(Span::Samples),
             strength: self.strength,
-            bad_samples: word("bad_samples", &self.bad_samples, &BAD_SAMPLES)?,
-            follow: word("follow", &self.follow, &FOLLOW)?,
+            bad_samples: known(&BAD_SAMPLES, &self.bad_samples, BAD_SAMPLES.meaning(&self.bad_samples))?,
+            follow: known(&FOLLOW, &self.follow, FOLLOW.meaning(&self.follow))?,
             saturation: self.saturation,
             floor: self.floor,
             update_every: self.update_every,
@@ -70,15 +59,27 @@ impl Fitting<'_> {
         let synapses = match &self.synapses {
             SynapseWords::Given(synapses) => TrainingSynapses::Given(matrix("synapses", synapses)?),
             SynapseWords::Word(given) => {
-                match word("synapses", given, &[("eigenbasis", 0), ("random", 1)])? {
-                    0 => TrainingSynapses::Eigenbasis,
-                    _ => TrainingSynapses::Random,
-                }
+                let meaning = match given.as_str() {
+                    "eigenbasis" => Some(TrainingSynapses::Eigenbasis),
+                    "random" => Some(TrainingSynapses::Random),
+                    _ => None,
+                };
+                known(&SYNAPSES, given, meaning)?
             }
         };
         let interneurons = self.n_interneurons;
         Ok(WhitenerTraining { moments, interneurons, synapses, ..WhitenerTraining::default() })
     }
+}
+
+/// The meaning of a word, where it has one.
+fn known<M>(setting: &Setting, given: &str, meaning: Option<M>) -> PyResult<M> {
+    meaning.ok_or_else(|| unknown_word(setting.name, setting.words.iter().map(|(word, _)| *word), given))
+}
+
+/// The word of a setting that has a meaning.
+fn word_that(setting: &Setting, means: impl Fn(&str) -> bool) -> Option<&'static str> {
+    setting.words.iter().map(|(word, _)| *word).find(|word| means(word))
 }
 
 /// The groups of a loaded model are groups of the estimator, and the settings those of its first.
@@ -91,13 +92,14 @@ pub fn settings<'py, T: Real>(
     let own = first.settings();
     let pace = own.time_constants(first.channels()).map_err(|error| exception(py, error))?;
     match own.time_constant {
-        None => all.set_item("time_constant", AUTO)?,
+        None => all.set_item("time_constant", TIME_CONSTANT.default.to_string())?,
         Some(_) => all.set_item("time_constant", pace.shortest)?,
     }
     all.set_item("synapse_time_constant", pace.synapses)?;
     all.set_item("strength", own.strength)?;
-    all.set_item("bad_samples", word_for(own.bad_samples, &BAD_SAMPLES))?;
-    all.set_item("follow", word_for(own.follow, &FOLLOW))?;
+    let bad_samples = word_that(&BAD_SAMPLES, |word| BAD_SAMPLES.meaning(word) == Some(own.bad_samples));
+    all.set_item("bad_samples", bad_samples)?;
+    all.set_item("follow", word_that(&FOLLOW, |word| FOLLOW.meaning(word) == Some(own.follow)))?;
     all.set_item("saturation", own.saturation)?;
     all.set_item("floor", own.floor)?;
     all.set_item("update_every", own.update_every)?;

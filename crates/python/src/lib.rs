@@ -15,6 +15,7 @@ mod interruption;
 mod moments;
 mod offline;
 mod online;
+mod settings;
 mod theory;
 mod trace;
 mod whitener;
@@ -38,6 +39,8 @@ mod _leukos {
     use crate::offline::{OfflineRun, run_offline};
     #[pymodule_export]
     use crate::online::{OnlineRun, run_biological, run_online};
+    #[pymodule_export]
+    use crate::settings::{Setting, settings};
     #[pymodule_export]
     use crate::theory::{align, gradient, least_squares_gains, objective, optimal_gains, whitening_error};
     #[pymodule_export]

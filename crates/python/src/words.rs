@@ -7,15 +7,14 @@ use crate::arrays::{Number, refuse};
 
 /// One of some words.
 pub fn word<W: Copy>(argument: &str, given: &str, words: &[(&str, W)]) -> PyResult<W> {
-    words.iter().find(|(word, _)| *word == given).map(|(_, meaning)| *meaning).ok_or_else(|| {
-        let expected: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-        refuse(argument, expected.join(" or "), format!("{given:?}"))
-    })
+    let meaning = words.iter().find(|(word, _)| *word == given).map(|(_, meaning)| *meaning);
+    meaning.ok_or_else(|| unknown_word(argument, words.iter().map(|(word, _)| *word), given))
 }
 
-/// The word for one of some meanings.
-pub fn word_for<'a, W: PartialEq>(meaning: W, words: &[(&'a str, W)]) -> Option<&'a str> {
-    words.iter().find(|(_, own)| *own == meaning).map(|(word, _)| *word)
+/// Another word than those that there are.
+pub fn unknown_word<'a>(argument: &str, words: impl Iterator<Item = &'a str>, given: &str) -> PyErr {
+    let expected: Vec<String> = words.map(|word| format!("{word:?}")).collect();
+    refuse(argument, expected.join(" or "), format!("{given:?}"))
 }
 
 /// A whole number that is not too small.

@@ -236,7 +236,7 @@ CALLS = {
     "synapses of another height": (lambda: leukos.least_squares_gains(np.eye(3), C), ValueError, "C: expected .*3.*3"),
     # The estimator.
     "NaN": (lambda: fit(np.vstack([S, [np.nan, 0]])), ValueError, "Input X contains NaN"),
-    "unknown choice": (lambda: fit(bad_samples="drop"), ValueError, 'bad_samples: expected "error" or .*, got "drop"'),
+    "unknown choice": (lambda: fit(bad_samples="drop"), ValueError, 'bad_samples: expected "mark" or .*, got "drop"'),
     "strength": (lambda: fit(strength=1.5), ValueError, "strength: expected a number from 0 to 1, got 1.5"),
     "time constant of text": (
         lambda: fit(time_constant="2s"),

@@ -168,7 +168,7 @@ impl Fields {
             return Ok(());
         }
         let (expected, found) = ("a number above 1", self.condition);
-        Err(Error::OutOfRange { argument: "condition".into(), expected, found })
+        Err(Error::out_of_range("condition", expected, found))
     }
 
     fn draw_field(&self, rng: &mut (impl Rng + ?Sized)) -> Field {
@@ -199,7 +199,7 @@ impl Patch {
         for (argument, size) in [("height", self.height), ("width", self.width)] {
             if (size - 1).saturating_mul(self.spacing) > NYQUIST {
                 let expected = "a patch that spans half the grid of 256 pixels at most";
-                return Err(Error::OutOfRange { argument: argument.into(), expected, found: size as f64 });
+                return Err(Error::out_of_range(argument, expected, size as f64));
             }
         }
         Ok(())

@@ -157,10 +157,8 @@ impl<R: Rng> Stimuli<R> {
 }
 
 fn student(degrees: f64) -> Result<Noise> {
-    let refused = || Error::OutOfRange {
-        argument: "degrees".into(),
-        expected: "a finite number above 2, below which there is no covariance",
-        found: degrees,
+    let refused = || {
+        Error::out_of_range("degrees", "a finite number above 2, below which there is no covariance", degrees)
     };
     if !(degrees.is_finite() && degrees > 2.0) {
         return Err(refused());
@@ -175,7 +173,7 @@ fn autocorrelated(coefficient: f64) -> Result<Noise> {
         return Ok(Noise::Autocorrelated { kept: coefficient, fresh });
     }
     let expected = "a number between -1 and 1, both left out";
-    Err(Error::OutOfRange { argument: "coefficient".into(), expected, found: coefficient })
+    Err(Error::out_of_range("coefficient", expected, coefficient))
 }
 
 fn draw_normal(out: &mut [f64], rng: &mut impl Rng) {

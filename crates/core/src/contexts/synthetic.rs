@@ -219,7 +219,7 @@ fn require_angles(least: f64, most: f64) -> Result<()> {
         return Ok(());
     }
     let expected = "at most 90 degrees, as columns count without their sign";
-    Err(Error::OutOfRange { argument: "angles".into(), expected, found: most })
+    Err(Error::out_of_range("angles", expected, most))
 }
 
 /// Whether the acute angle between any two unit columns lies between `least` and `most` degrees.

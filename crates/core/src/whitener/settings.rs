@@ -1,7 +1,10 @@
-//! The settings of a whitener: every parameter, its default and its trade-off.
+//! Holds the settings of a whitener. What they mean, their ranges and their defaults are in [`crate::settings`].
 
 use crate::error::{Error, Result, require_positive};
 use crate::estimator::usual_shortest;
+use crate::settings::{
+    EXCLUDE_ABOVE, FLOOR, SATURATION, STRENGTH, SYNAPSE_TIME_CONSTANT, Setting, TIME_CONSTANT, UPDATE_EVERY,
+};
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,23 +17,17 @@ pub enum Span {
     Seconds(f64),
 }
 
-/// The largest number of samples: a double can count no further one by one.
-const LONGEST: f64 = 1e15;
-
 impl Span {
-    fn samples(self, argument: &'static str, sample_rate: Option<f64>) -> Result<f64> {
+    fn samples(self, setting: &Setting, sample_rate: Option<f64>) -> Result<f64> {
         let samples = match (self, sample_rate) {
             (Self::Samples(samples), _) => samples,
             (Self::Seconds(seconds), Some(rate)) => seconds * rate,
             (Self::Seconds(_), None) => {
                 let reason = "a time in seconds needs a sample rate; give one, or give the time in samples";
-                return Err(Error::Incompatible { argument: argument.into(), reason });
+                return Err(Error::Incompatible { argument: setting.name.into(), reason });
             }
         };
-        if (1.0..=LONGEST).contains(&samples) {
-            return Ok(samples);
-        }
-        Err(out_of_range(argument, "a time of 1 to 1e15 samples", samples))
+        setting.require(samples).map(|()| samples)
     }
 }
 
@@ -83,30 +80,23 @@ pub enum Follow {
 pub struct WhitenerSettings {
     /// Samples a second; needed only where a time is given in seconds.
     pub sample_rate: Option<f64>,
-    /// What is signal and what is context: the length of the shortest memory. What changes faster is signal and is
-    /// left alone; a new context is believed when it has been there for about as long. None, the default, means about
-    /// two samples for each channel, and that the samples themselves show how long to remember.
+    /// The length of the shortest memory, [`TIME_CONSTANT`]; none is its word "auto".
     pub time_constant: Option<Span>,
-    /// How long the synapses remember; none means that they do not change. It should be a hundred time
-    /// constants or more: synapses that follow one context forget the others.
+    /// How long the synapses remember, [`SYNAPSE_TIME_CONSTANT`].
     pub synapse_time_constant: Option<Span>,
-    /// s in F_s = (1 − s) I/σ + s C^−½: 0 only centres and scales, 1 whitens (the default). Values between keep some
-    /// of the correlations, and amplify weak directions less.
+    /// How strongly to whiten, [`STRENGTH`].
     pub strength: f64,
-    /// What to do with samples that cannot be used.
+    /// What to do with samples that cannot be used, [`BAD_SAMPLES`](crate::settings::BAD_SAMPLES).
     pub bad_samples: BadSamples,
-    /// What it follows.
+    /// What to follow, [`FOLLOW`](crate::settings::FOLLOW).
     pub follow: Follow,
-    /// Values this large, of either sign, count as saturated, in units of the input; none means no limit.
+    /// The size from which on values are saturated, in units of the input, [`SATURATION`].
     pub saturation: Option<f64>,
-    /// The smallest standard deviation, relative to the scale of the input, that is amplified to one (1e-3).
-    /// Directions and channels with less count as empty; a smaller floor amplifies weaker ones, and their noise.
+    /// The smallest standard deviation, relative to the scale of the input, that is amplified to one, [`FLOOR`].
     pub floor: f64,
-    /// The number of samples between two updates; none means a third of the number of channels, 128 at most. More is
-    /// cheaper, and delays adaptation by as much. Every sample is answered at once.
+    /// The number of samples between two updates, [`UPDATE_EVERY`].
     pub update_every: Option<usize>,
-    /// Samples with a channel further from its mean than so many of its standard deviations are answered, but not
-    /// learned from unless they go on; none means that only wild ones are left out.
+    /// How many standard deviations make a sample too far away to be learned from, [`EXCLUDE_ABOVE`].
     pub exclude_above: Option<f64>,
 }
 
@@ -116,11 +106,11 @@ impl Default for WhitenerSettings {
             sample_rate: None,
             time_constant: None,
             synapse_time_constant: None,
-            strength: 1.0,
-            bad_samples: BadSamples::Mark,
-            follow: Follow::Contexts,
+            strength: const { STRENGTH.default.number() },
+            bad_samples: BadSamples::default(),
+            follow: Follow::default(),
             saturation: None,
-            floor: 1e-3,
+            floor: const { FLOOR.default.number() },
             update_every: None,
             exclude_above: None,
         }
@@ -153,19 +143,14 @@ impl WhitenerSettings {
             require_positive("sample_rate", rate)?;
         }
         self.time_constants(1)?;
-        if let Some(limit) = self.saturation {
-            require_positive("saturation", limit)?;
-        }
-        let share = |x: f64| (0.0..=1.0).contains(&x);
-        require("strength", "a number from 0 to 1", self.strength, share)?;
-        if let Some(rows) = self.update_every {
-            let fits = |x: f64| (1.0..=MOST_TOGETHER as f64).contains(&x);
-            require("update_every", "1 to 65536 samples", rows as f64, fits)?;
-        }
-        if let Some(limit) = self.exclude_above {
-            require("exclude_above", "a number from 2 to 1e6", limit, |x| (2.0..=1e6).contains(&x))?;
-        }
-        require("floor", "a number from 1e-6 to 0.5", self.floor, |x| (1e-6..=0.5).contains(&x))
+        STRENGTH.require(self.strength)?;
+        FLOOR.require(self.floor)?;
+        let given = [
+            (SATURATION, self.saturation),
+            (UPDATE_EVERY, self.update_every.map(|rows| rows as f64)),
+            (EXCLUDE_ABOVE, self.exclude_above),
+        ];
+        given.iter().try_for_each(|(setting, value)| value.map_or(Ok(()), |value| setting.require(value)))
     }
 
     /// The times in samples, for so many channels.
@@ -173,11 +158,11 @@ impl WhitenerSettings {
     /// # Errors
     /// When one is shorter than a sample or not finite, or is in seconds and there is no sample rate.
     pub fn time_constants(&self, channels: usize) -> Result<TimeConstants> {
-        let samples = |argument, span: Option<Span>| {
-            span.map(|span| span.samples(argument, self.sample_rate)).transpose()
+        let samples = |setting, span: Option<Span>| {
+            span.map(|span| span.samples(setting, self.sample_rate)).transpose()
         };
-        let shortest = samples("time_constant", self.time_constant)?;
-        let synapses = samples("synapse_time_constant", self.synapse_time_constant)?;
+        let shortest = samples(&TIME_CONSTANT, self.time_constant)?;
+        let synapses = samples(&SYNAPSE_TIME_CONSTANT, self.synapse_time_constant)?;
         Ok(TimeConstants { shortest: shortest.unwrap_or_else(|| usual_shortest(channels)), synapses })
     }
 
@@ -185,17 +170,4 @@ impl WhitenerSettings {
     pub fn rows_together(&self, channels: usize) -> usize {
         self.update_every.unwrap_or_else(|| (channels / CHANNELS_PER_ROW).clamp(1, USUALLY_TOGETHER))
     }
-}
-
-fn require(
-    argument: &'static str,
-    expected: &'static str,
-    found: f64,
-    holds: impl FnOnce(f64) -> bool,
-) -> Result<()> {
-    if holds(found) { Ok(()) } else { Err(out_of_range(argument, expected, found)) }
-}
-
-fn out_of_range(argument: &'static str, expected: &'static str, found: f64) -> Error {
-    Error::OutOfRange { argument: argument.into(), expected, found }
 }

@@ -242,7 +242,7 @@ fn scale_and_dead(variances: &[f64], floor: f64) -> Result<(f64, Vec<bool>)> {
     let mean = variances.iter().sum::<f64>() / variances.len() as f64;
     if !(mean > 0.0 && mean.is_finite()) {
         let expected = "samples of which at least one channel varies within the range of its precision";
-        return Err(Error::OutOfRange { argument: "samples".into(), expected, found: mean });
+        return Err(Error::out_of_range("samples", expected, mean));
     }
     let dead: Vec<bool> = variances.iter().map(|&variance| variance <= floor * floor * mean).collect();
     let live = dead.iter().filter(|dead| !**dead).count() as f64;

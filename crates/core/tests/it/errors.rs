@@ -212,7 +212,7 @@ fn assert_out_of_range<T>(result: leukos::Result<T>, name: &str, range: &str, nu
     let error = error_of(result);
     assert_eq!(error.to_string(), format!("{name}: expected {range}, got {number}"));
     let Error::OutOfRange { argument, expected, found } = error else { panic!("{error:?}") };
-    assert_eq!((argument.as_ref(), expected, found.to_bits()), (name, range, number.to_bits()));
+    assert_eq!((argument.as_ref(), expected.as_ref(), found.to_bits()), (name, range, number.to_bits()));
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod observers;
 mod optimal_gains;
 mod properties;
 mod running_error;
+mod settings;
 mod sizes;
 mod symmetric_whitening;
 mod synapse_learning;

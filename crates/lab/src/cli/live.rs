@@ -10,7 +10,7 @@ use leukos::WhitenerSettings;
 
 use super::interruption::stop_or_say;
 use super::progress::{Shown, say_line};
-use super::settings::{Memory, Reading};
+use super::settings::{Memory, Reading, explained};
 use super::whiten::{interrupted, is_closed_pipe, report};
 use super::{End, Usage};
 use crate::files::Paths;
@@ -73,13 +73,6 @@ pub struct Live {
     /// Where the page may save the model with its running state; `leukos whiten` goes on from there
     #[arg(long, value_name = "MODEL", requires = "control")]
     save: Option<PathBuf>,
-    /// The length of the shortest memory, without MODEL: a number of samples, a time such as 2s, or auto
-    /// [default: auto]
-    #[arg(long, value_name = "TIME|auto", conflicts_with = "toy")]
-    time_constant: Option<Memory>,
-    /// Values of this size or larger count as bad, without MODEL [default: no limit]
-    #[arg(long, value_name = "VALUE", conflicts_with = "toy")]
-    saturation: Option<f64>,
     /// The seed of the toy's stimuli
     #[arg(long, value_name = "S", default_value_t = 0, requires = "toy")]
     seed: u64,
@@ -87,7 +80,19 @@ pub struct Live {
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
+    beginning: Beginning,
+    #[command(flatten)]
     reading: Reading,
+}
+
+/// How a whitener adapts that begins with nothing.
+#[derive(Args)]
+#[command(next_help_heading = "Adaptation without MODEL", mut_args = explained)]
+struct Beginning {
+    #[arg(long, conflicts_with = "toy")]
+    time_constant: Option<Memory>,
+    #[arg(long, conflicts_with = "toy")]
+    saturation: Option<f64>,
 }
 
 /// How fast a file passes.
@@ -148,8 +153,8 @@ impl Live {
         };
         let input: Source = input.parse()?;
         let options = self.reading.options();
-        let foreign =
-            [("--time-constant", self.time_constant.is_some()), ("--saturation", self.saturation.is_some())];
+        let Beginning { time_constant, saturation } = &self.beginning;
+        let foreign = [("--time-constant", time_constant.is_some()), ("--saturation", saturation.is_some())];
         if model.is_some() {
             for (flag, given) in foreign {
                 ensure!(!given, Usage(format!("{flag}: expected no MODEL, which has its own, got one")));
@@ -190,13 +195,9 @@ impl Live {
     }
 
     fn settings(&self, sample_rate: Option<f64>) -> WhitenerSettings {
-        let time_constant = self.time_constant.unwrap_or_default().span();
-        WhitenerSettings {
-            sample_rate,
-            time_constant,
-            saturation: self.saturation,
-            ..WhitenerSettings::default()
-        }
+        let Beginning { time_constant, saturation } = self.beginning;
+        let time_constant = time_constant.unwrap_or_default().span();
+        WhitenerSettings { sample_rate, time_constant, saturation, ..WhitenerSettings::default() }
     }
 }
 

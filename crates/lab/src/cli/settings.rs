@@ -1,72 +1,52 @@
 //! Holds the flags that say how a whitener adapts and how recordings are read, with one name and one default everywhere.
 
 mod config;
+mod explained;
 mod values;
 
 use anyhow::Result;
 use clap::Args;
+use leukos::settings::{SETTINGS, Setting, TIMES, Value, from_to};
 use leukos::{BadSamples, Follow, Span, WhitenerSettings};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 pub use config::Config;
+pub use explained::{explained, explained_for_a_model};
 pub use values::{Groups, Memory, Start, Time, bad_samples, follow};
 
 use super::Usage;
 use crate::recording::{Format, ReadOptions, SampleType};
 
-/// How a whitener adapts. What is not given has the default of `WhitenerSettings`.
+/// How a whitener adapts. What a flag is for, and what it is when it is not given, is in the table of settings.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[command(next_help_heading = "Adaptation")]
+#[command(next_help_heading = "Adaptation", mut_args = explained)]
 pub struct Settings {
-    /// The number of interneurons [default: as many as there are channels]
-    #[arg(long, value_name = "K")]
+    #[arg(long)]
     pub n_interneurons: Option<usize>,
-    /// The synapses to start from: `eigenbasis` (of the mean covariance of the contexts), `random` (orthonormal
-    /// columns), a .npy array of shape (channels, K), or another MODEL; with several contexts they are then learned
-    /// [default: eigenbasis]
-    #[arg(long, value_name = "WORD|FILE.npy|MODEL")]
+    #[arg(long)]
     pub synapses: Option<Start>,
-    /// What is signal and what is context, as the length of the shortest memory: a number of samples, or a time such as
-    /// 2s or 500ms, which needs a sample rate. What changes faster is signal and is left alone. `auto` is about two
-    /// samples for each channel, and the samples themselves show how long to remember [default: auto]
-    #[arg(long, value_name = "TIME|auto")]
+    #[arg(long)]
     pub time_constant: Option<Memory>,
-    /// How long the synapses remember; use at least a hundred times --time-constant [default: synapses do not change]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long)]
     pub synapse_time_constant: Option<Time>,
-    /// How strongly to whiten: 0 only centres and scales, 1 whitens fully [default: 1]
-    #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true)]
     pub strength: Option<f64>,
-    /// What to write for a sample with a NaN, an infinity or a saturated value: `mark` a row of NaN, `hold` the row
-    /// before once more, `zero` a row of zeros; `error` stops [default: mark]
-    #[arg(long, value_name = "mark|hold|zero|error", value_parser = bad_samples)]
+    #[arg(long, value_parser = bad_samples)]
     pub bad_samples: Option<BadSamples>,
-    /// Groups of channels that are whitened separately: `0-3,4-7` makes two groups of four channels; `0-2+6,3-5` puts
-    /// channels 0, 1, 2 and 6 into the first [default: one group of all channels]
-    #[arg(long, value_name = "GROUPS")]
+    #[arg(long)]
     pub groups: Option<Groups>,
-    /// The seed of random synapses [default: 0]
-    #[arg(long, value_name = "S")]
+    #[arg(long)]
     pub random_state: Option<u64>,
-    /// Values of this size or larger, of either sign, count as saturated and therefore bad [default: no limit]
-    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
-    pub saturation: Option<f64>,
-    /// Directions with a smaller standard deviation than this, relative to the scale of the input, count as empty and are
-    /// not amplified to one [default: 0.001]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    pub floor: Option<f64>,
-    /// The number of samples between two updates; every sample is answered at once all the same [default: a third of
-    /// the number of channels, 128 at most]
-    #[arg(long, value_name = "SAMPLES")]
-    pub update_every: Option<usize>,
-    /// What to follow: `contexts`, the covariance in force, or `nothing`, so that all stays as it was fitted
-    /// [default: contexts]
-    #[arg(long, value_name = "contexts|nothing", value_parser = follow)]
+    #[arg(long, value_parser = follow)]
     pub follow: Option<Follow>,
-    /// Do not learn from a sample with a channel further from its mean than so many of its standard deviations, unless
-    /// such samples go on [default: no limit, but wild samples are left aside]
-    #[arg(long, value_name = "DEVIATIONS", allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true)]
+    pub saturation: Option<f64>,
+    #[arg(long, allow_negative_numbers = true)]
+    pub floor: Option<f64>,
+    #[arg(long)]
+    pub update_every: Option<usize>,
+    #[arg(long, allow_negative_numbers = true)]
     pub exclude_above: Option<f64>,
 }
 
@@ -92,29 +72,17 @@ pub struct Reading {
 }
 
 impl Settings {
-    /// The defaults of those settings that have a fixed one.
-    fn usual() -> Self {
-        let usual = WhitenerSettings::default();
-        Self {
-            synapses: Some(Start::Eigenbasis),
-            time_constant: Some(Memory::Auto),
-            strength: Some(usual.strength),
-            bad_samples: Some(usual.bad_samples),
-            random_state: Some(0),
-            floor: Some(usual.floor),
-            follow: Some(usual.follow),
-            ..Self::default()
-        }
-    }
-
     /// The settings that differ from their defaults.
     ///
     /// # Errors
     /// When they cannot be put into a table.
     pub fn unusual(&self) -> Result<Table> {
-        let usual = Table::try_from(Self::usual())?;
         let mut table = Table::try_from(self)?;
-        table.retain(|name, value| usual.get(name) != Some(value));
+        for setting in SETTINGS {
+            if table.get(setting.name) == default(setting).as_ref() {
+                table.remove(setting.name);
+            }
+        }
         Ok(table)
     }
 
@@ -170,10 +138,20 @@ pub fn whole_samples(flag: &str, time: Time, sample_rate: Option<f64>) -> Result
             return Err(Usage(complaint).into());
         }
     };
-    if !(1.0..=1e15).contains(&samples) {
-        return Err(Usage(format!("{flag}: expected 1 to 1e15 samples, got {samples}")).into());
+    if !TIMES.contains(&samples) {
+        return Err(Usage(format!("{flag}: expected {} samples, got {samples}", from_to(&TIMES))).into());
     }
     Ok(samples.round() as u64)
+}
+
+/// The default of a setting, as a config file would have it.
+fn default(setting: &Setting) -> Option<toml::Value> {
+    match setting.default {
+        Value::None(_) => None,
+        Value::Word(word) => Some(word.into()),
+        Value::Number(number) => Some(number.into()),
+        Value::Whole(number) => Some(number.into()),
+    }
 }
 
 /// What core says of an argument, with the argument spelt as a flag.

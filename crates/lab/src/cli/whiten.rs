@@ -9,7 +9,7 @@ use leukos::BadSamples;
 
 use super::interruption::stop_or_say;
 use super::progress::Shown;
-use super::settings::{Reading, bad_samples};
+use super::settings::{Reading, bad_samples, explained_for_a_model};
 use super::{End, NOTHING_WRITTEN};
 use crate::outlook::Outlook;
 use crate::recording::{Format, Misfits, SampleType, Source};
@@ -19,7 +19,7 @@ use crate::whitening::{Destination, Mode, ModelSource, Request, Tally, whiten};
 ///
 /// Rows are whitened one after another, with the covariance in force, which follows the data. The output has as many
 /// rows as the input and the same type of numbers. As int16 or int32 it holds responses times --scale, rounded,
-/// and clipped where they are too large; the number of clipped values is reported.
+/// and clipped where they are too large; the number of clipped values is reported. Rows of NaN are rows of zeros there.
 ///
 /// The output is written to a hidden file beside OUTPUT, and renamed when it is complete. With --checkpoint, a run that
 /// was killed at any moment can continue with --resume, and writes exactly the bytes that it would have written
@@ -37,7 +37,7 @@ use crate::whitening::{Destination, Mode, ModelSource, Request, Tally, whiten};
 ///       --checkpoint state.safetensors --every 1000000 --resume
 ///   amplifier | leukos whiten model.safetensors - --format raw --channels 8 --dtype float32 --out - | sorter
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_args = explained_for_a_model)]
 pub struct Whiten {
     /// A model that `leukos fit` wrote, or a checkpoint
     model: PathBuf,
@@ -46,12 +46,9 @@ pub struct Whiten {
     /// The file to write: CSV, TSV, .npy or raw, or `-` for standard output
     #[arg(long, value_name = "OUTPUT")]
     out: String,
-    /// How strongly to whiten: 0 only centres and scales, 1 whitens fully [default: the model's]
-    #[arg(long, value_name = "0..1", allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true)]
     strength: Option<f64>,
-    /// What to write for a sample with a NaN, an infinity or a saturated value: `mark` a row of NaN (zeros in int16 and
-    /// int32, counted), `hold` the row before once more, `zero` a row of zeros; `error` stops [default: the model's]
-    #[arg(long, value_name = "mark|hold|zero|error", value_parser = bad_samples)]
+    #[arg(long, value_parser = bad_samples)]
     bad_samples: Option<BadSamples>,
     /// Write the final whitening matrix and its inverse into this folder: whitening_mat.npy, whitening_mat_inv.npy
     #[arg(long, value_name = "DIR")]

@@ -13,6 +13,7 @@ _Order: TypeAlias = Literal["sequential", "concurrent"]
 _UnitNorm: TypeAlias = Literal["free", "projected", "multiplier"]
 _Sign: TypeAlias = Literal["free", "nonnegative"]
 _Part: TypeAlias = Literal["gains", "synapses", "feedforward", "multipliers"]
+_Values: TypeAlias = Literal["words", "number", "time", "samples", "interneurons", "seed", "synapses", "groups"]
 
 __all__ = [
     "Circuit",
@@ -22,6 +23,7 @@ __all__ = [
     "NotConvergedError",
     "OfflineRun",
     "OnlineRun",
+    "Setting",
     "Whitener",
     "__version__",
     "align",
@@ -35,6 +37,7 @@ __all__ = [
     "run_biological",
     "run_offline",
     "run_online",
+    "settings",
     "synthetic_covariances",
     "whitening_error",
 ]
@@ -511,3 +514,31 @@ def draw_stimuli(
     seed: int,
 ) -> _Array:
     """Stimuli of presentations of equal length."""
+
+@final
+class Setting:
+    """A setting: a parameter of `AdaptiveWhitener`, and a flag of `leukos fit`."""
+    @property
+    def name(self) -> str:
+        """The name."""
+    @property
+    def about(self) -> str:
+        """What it does, without a full stop."""
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """The words that it takes, each with the rest of a sentence that begins with it."""
+    @property
+    def values(self) -> _Values:
+        """What it takes besides words."""
+    @property
+    def least(self) -> int:
+        """The least value where it takes whole numbers, else 0."""
+    @property
+    def default(self) -> str | float | None:
+        """The default in Python."""
+    @property
+    def default_in_words(self) -> str:
+        """The default in words."""
+
+def settings() -> list[Setting]:
+    """All settings, in the order in which they are shown."""

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._leukos import ContextMoments, Moments, Whitener
+from ._leukos import ContextMoments, Moments, Setting, Whitener, settings
 from ._plain_arrays import refuse_disguised
 
 
@@ -69,40 +69,46 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_interneurons : int, optional
-        K, the number of interneurons, of each group if there are groups; as many as channels by default. The map does
-        not depend on it: fewer explain only the directions they reach, more give W a frame to choose from.
-    time_constant : "auto" or float
-        What is signal and what is context: how many samples the shortest memory holds. What changes faster is left
-        alone; a new context is believed when it has been there for about as long. By default it is about two samples
-        for each channel, and the samples themselves show how long to remember.
+        K, the number of interneurons, of each group if there are groups. The map does not depend on it: fewer explain
+        only the directions they reach, more give the synapses a frame to choose from. By default as many as there are
+        channels.
+    synapses : "eigenbasis", "random" or array of shape (channels, K), default="eigenbasis"
+        The synapses to start from; with several contexts they are then learned. "eigenbasis" takes the eigenvectors of
+        the contexts' mean covariance; "random" takes random orthonormal columns. An array has one column for each
+        interneuron.
+    time_constant : "auto" or float, default="auto"
+        What is signal and what is context, as the length of the shortest memory. What changes faster is signal and is
+        left alone; a new context is believed when it has been there for about as long. "auto" takes about two samples
+        for each channel, and lets the samples themselves show how long to remember. Times are in samples.
     synapse_time_constant : float, optional
-        How many samples the synapses remember in `adapt_transform`; use a hundred time constants or more. By default
-        the synapses do not change there.
-    synapses : "eigenbasis", "random" or array of shape (channels, K)
-        Where the synapses start: the eigenvectors of the contexts' mean covariance, random orthonormal columns, or these.
-    strength : float
-        How strongly to whiten: 0 only centres and scales, 1 whitens fully.
-    bad_samples : "error", "mark", "hold" or "zero"
-        What to return for a row with a NaN, an infinity or a saturated value: an exception, a row of NaN, the row
-        before it once more, or zeros. With all but "error", `fit` leaves such rows out.
+        How long the synapses remember while the whitener adapts; use a hundred time constants or more, because synapses
+        that follow one context forget the others. Times are in samples. By default the synapses do not change.
+    strength : float, default=1.0
+        How strongly to whiten: 0 only centres and scales, 1 whitens fully. Values between keep some of the
+        correlations, and amplify weak directions less.
+    bad_samples : "mark", "hold", "zero" or "error", default="error"
+        The answer to a sample with a NaN, an infinity or a saturated value, which is never learned from. "mark" gives a
+        row of NaN; "hold" gives the row before it once more; "zero" gives a row of zeros; "error" stops with an error.
     groups : sequence of sequences of int, optional
-        Groups of channels, numbered from 0, that are whitened separately; each channel is in one group.
-    random_state : int, RandomState instance or None
-        Of random synapses, and of those beyond the number of channels. An int gives what `leukos fit --random-state`
-        gives.
-    follow : "contexts" or "nothing"
-        What `adapt_transform` follows: the covariance in force, whatever it changes with, or nothing, so that all stays
-        as it was fitted.
+        Groups of channels, numbered from 0, that are whitened separately; each channel is in one group. By default one
+        group of all channels.
+    random_state : int or RandomState instance, optional
+        The seed of random synapses, and of those beyond the number of channels. An int gives what `leukos fit
+        --random-state` gives. By default a seed from numpy's own generator.
+    follow : "contexts" or "nothing", default="contexts"
+        What the whitener follows while it adapts. "contexts" follows the covariance in force, whatever it changes with;
+        "nothing" lets all stay as it was fitted.
     saturation : float, optional
-        Values this large, of either sign, count as bad.
-    floor : float
-        Directions with a smaller standard deviation than this, relative to the scale, are not amplified to one.
+        Values of this size or larger, of either sign, count as saturated and therefore bad. By default no limit.
+    floor : float, default=0.001
+        Directions with a smaller standard deviation than this, relative to the scale of the input, count as empty and
+        are not amplified to one; a smaller floor amplifies weaker ones, and their noise.
     update_every : int, optional
-        The number of samples between two updates; a third of the number of channels, 128 at most, by default. More is
-        cheaper, and delays adaptation by as much. Every sample is answered at once.
+        The number of samples between two updates. More is cheaper, and delays adaptation by as much; every sample is
+        answered at once all the same. By default a third of the number of channels, 128 at most.
     exclude_above : float, optional
         Samples with a channel further from its mean than so many of its standard deviations are answered, but not
-        learned from unless they go on. By default only wild ones are left out.
+        learned from unless they go on. By default no limit, but wild samples are left out.
 
     Attributes
     ----------
@@ -136,6 +142,8 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     wild samples, which `fit` leaves out (see `leukos.Moments`). Contexts shape the synapses, which are learned across
     them, and the prior.
 
+    With another choice of `bad_samples` than "error", `fit` leaves bad rows out.
+
     An error, or Ctrl-C in a long call, leaves the estimator as it was. A short call of `adapt_transform` is completed
     before Ctrl-C is heard; `n_samples_seen_` says whether its rows were seen.
 
@@ -162,11 +170,11 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self,
         n_interneurons: int | None = None,
         *,
+        synapses: Literal["eigenbasis", "random"] | ArrayLike = "eigenbasis",
         time_constant: Literal["auto"] | float = "auto",
         synapse_time_constant: float | None = None,
-        synapses: Literal["eigenbasis", "random"] | ArrayLike = "eigenbasis",
         strength: float = 1.0,
-        bad_samples: Literal["error", "mark", "hold", "zero"] = "error",
+        bad_samples: Literal["mark", "hold", "zero", "error"] = "error",
         groups: Sequence[Sequence[int]] | None = None,
         random_state: int | np.random.RandomState | None = None,
         follow: Literal["contexts", "nothing"] = "contexts",
@@ -176,9 +184,9 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         exclude_above: float | None = None,
     ) -> None:
         self.n_interneurons = n_interneurons
+        self.synapses = synapses
         self.time_constant = time_constant
         self.synapse_time_constant = synapse_time_constant
-        self.synapses = synapses
         self.strength = strength
         self.bad_samples = bad_samples
         self.groups = groups
@@ -498,43 +506,48 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return validate_data(self, np.asarray(X), reset=reset, **options)
 
     def _fitting(self) -> dict[str, Any]:
-        """The parameters as the engine takes them, checked for their types; it checks their numbers."""
-        seed = self.random_state
-        if not isinstance(seed, Integral):
-            seed = check_random_state(seed).randint(2**31)
-        fitting: dict[str, Any] = {"seed": _whole("random_state", seed, least=0)}
-        for name in ("strength", "floor"):
-            fitting[name] = _number(name, getattr(self, name))
-        for name in ("synapse_time_constant", "saturation", "exclude_above"):
-            value = getattr(self, name)
-            fitting[name] = None if value is None else _number(name, value)
-        time = self.time_constant
-        automatic = isinstance(time, str) and time == "auto"
-        fitting["time_constant"] = None if automatic else _number("time_constant", time, or_else=' or "auto"')
-        for name, least in (("n_interneurons", 0), ("update_every", 1)):
-            value = getattr(self, name)
-            fitting[name] = None if value is None else _whole(name, value, least=least)
-        fitting["synapses"] = self.synapses
-        fitting["bad_samples"] = _word("bad_samples", self.bad_samples, '"error", "mark", "hold" or "zero"')
-        fitting["follow"] = _word("follow", self.follow, '"contexts" or "nothing"')
-        fitting["groups"] = None if self.groups is None else _groups(self.groups)
-        return fitting
+        """The parameters as the engine takes them, checked for their types; it checks their numbers and words."""
+        return {setting.name: _checked(setting, getattr(self, setting.name)) for setting in settings()}
 
 
 _MEMORY = np.dtype([("group", np.int64), *((name, np.float64) for name in ("length", "plain", "trend", "gain"))])
 
 
-def _number(name: str, value: object, *, or_else: str = "") -> float:
+def _checked(setting: Setting, value: Any) -> Any:
+    match setting.values:
+        case "seed":
+            seed = value if isinstance(value, Integral) else check_random_state(value).randint(2**31)
+            return _whole(setting.name, seed, least=setting.least)
+        case _ if value is None and setting.default is None:
+            return None
+        case "words":
+            return _word(setting, value)
+        case "number" | "time":
+            return _number(setting, value)
+        case "interneurons" | "samples":
+            return _whole(setting.name, value, least=setting.least)
+        case "groups":
+            return _groups(value)
+        case _:
+            return value
+
+
+def _number(setting: Setting, value: object) -> float | None:
+    """A number; or a word, which is None for the engine."""
+    words = [word for word, _ in setting.words]
+    if isinstance(value, str) and value in words:
+        return None
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
-    raise ValueError(f"{name}: expected a number{or_else}, got {value!r}")
+    or_else = "".join(f' or "{word}"' for word in words)
+    raise ValueError(f"{setting.name}: expected a number{or_else}, got {value!r}")
 
 
-def _word(name: str, value: object, words: str) -> str:
-    """Any word; the engine knows which there are."""
+def _word(setting: Setting, value: object) -> str:
     if isinstance(value, str):
         return value
-    raise ValueError(f"{name}: expected {words}, got {value!r}")
+    words = " or ".join(f'"{word}"' for word, _ in setting.words)
+    raise ValueError(f"{setting.name}: expected {words}, got {value!r}")
 
 
 def _whole(name: str, value: object, *, least: int) -> int:

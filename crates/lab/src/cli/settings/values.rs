@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use leukos::settings::{BAD_SAMPLES, FOLLOW, Setting};
 use leukos::{BadSamples, Follow, Span};
-use serde::de::value::StrDeserializer;
-use serde::de::{Error, IntoDeserializer};
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A stretch of time: a number of samples, or a number with a unit.
@@ -196,17 +196,16 @@ fn piece(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
     (from <= to).then_some(from..=to)
 }
 
-/// What to do with bad samples; the words are those of the model file.
+/// What to do with bad samples.
 pub fn bad_samples(word: &str) -> Result<BadSamples, String> {
-    in_model_file(word).ok_or_else(|| "expected mark, hold, zero or error".into())
+    meaning(&BAD_SAMPLES, word)
 }
 
-/// What to follow; the words are those of the model file.
+/// What to follow.
 pub fn follow(word: &str) -> Result<Follow, String> {
-    in_model_file(word).ok_or_else(|| "expected contexts or nothing".into())
+    meaning(&FOLLOW, word)
 }
 
-fn in_model_file<'a, V: Deserialize<'a>>(word: &'a str) -> Option<V> {
-    let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-    V::deserialize(word).ok()
+fn meaning<M: DeserializeOwned>(setting: &Setting, word: &str) -> Result<M, String> {
+    setting.meaning(word).ok_or_else(|| format!("expected {}", setting.expected()))
 }
