@@ -97,8 +97,8 @@ pub(crate) struct Estimator {
     /// The weights when the last challenger began, and when that was.
     former: Vec<f64>,
     former_at: f64,
-    /// When a challenger was believed last.
-    accepted: Option<f64>,
+    /// When a challenger was believed last, or a context began that needed none.
+    accepted: f64,
     mixture: Mixture,
     live: Vec<bool>,
     floor: f64,
@@ -180,7 +180,7 @@ impl Estimator {
             challengers: vec![Challenger::new(channels, mixture.weights()); CHALLENGERS],
             former: mixture.weights().to_vec(),
             former_at: 0.0,
-            accepted: None,
+            accepted: 0.0,
             mixture,
             live: vec![true; channels],
             floor,
@@ -231,6 +231,7 @@ impl Estimator {
         last.memory.time += *time;
         (0..2).for_each(|_| last.turn(live, *floor, versions, &mut scratch.room));
         self.mixture.favour((self.memories.len() - 1) * VARIANTS + PLAIN, TRUST);
+        self.accepted = self.time;
         self.dismiss_challengers();
         self.moved = ELSEWHERE;
     }
@@ -318,11 +319,11 @@ impl Estimator {
         self.mixture.favour(last * VARIANTS + PLAIN, TRUST);
         let began = challenger.born.max(challenger.than_before.since - LAG * self.shortest);
         // What is believed soon after is a purer memory of the same change.
-        if self.accepted.is_none_or(|before| began >= before + SAME * self.shortest) {
+        if began >= self.accepted + SAME * self.shortest {
             self.changes += 1;
             self.last_change = Some(began);
         }
-        self.accepted = Some(self.time);
+        self.accepted = self.time;
         // It and those before it have done their work.
         (0..=believed).for_each(|_| self.begin_challenger());
         self.moved = ELSEWHERE;
@@ -332,9 +333,10 @@ impl Estimator {
     fn weigh(&mut self, rows: &Rows<'_>, learned: usize) {
         let stride = self.live.len().div_ceil(CHANNELS_PER_SCORED_ROW);
         // Rows at multiples of the stride, however the stream is cut into blocks.
-        let first = (stride - (self.time % stride as f64) as usize) % stride;
+        let due = |index: &usize| (self.time + *index as f64) % stride as f64 == 0.0;
+        let first = (0..stride).find(due).unwrap_or(0);
         let scored = || (first..rows.wild.len()).step_by(stride);
-        self.ask_experts(rows, scored(), stride as f64);
+        self.ask_experts(rows, &scored(), stride as f64);
         self.scratch.losses.fill(0.0);
         for (place, index) in scored().enumerate() {
             self.score(place, index, rows, stride as f64);
@@ -348,7 +350,7 @@ impl Estimator {
     }
 
     /// Asks everybody how improbable each of some rows is, one expert after another, so that its factor is at hand.
-    fn ask_experts(&mut self, rows: &Rows<'_>, scored: impl Iterator<Item = usize> + Clone, stride: f64) {
+    fn ask_experts(&mut self, rows: &Rows<'_>, scored: &(impl Iterator<Item = usize> + Clone), stride: f64) {
         let Self { memories, challengers, live, scratch, time, .. } = self;
         let Scratch { y, said, .. } = scratch;
         let (n, width) = (live.len(), said_of_a_row(memories.len()));
@@ -595,7 +597,7 @@ impl Estimator {
         time("excess.rows", self.excess.rows)?;
         require("excess.nats", self.excess.nats.is_finite(), "a number of nats", self.excess.nats)?;
         time("former.at", self.former_at)?;
-        time("accepted", self.accepted.unwrap_or(0.0))?;
+        time("accepted", self.accepted)?;
         require_all("former", &self.former, "weights from 0 to 1", |weight| (0.0..=1.0).contains(&weight))
     }
 }

@@ -56,13 +56,11 @@ impl<T: Real> Whitener<T> {
     pub(crate) fn refreshed(self) -> Result<Self> {
         let (prior, learned) = (self.prior, self.learned);
         let mut fresh = Self::around(self.synapses, self.settings)?;
-        match learned {
-            Some(learned) => Ok(fresh.fitted(learned, prior)),
-            None => {
-                fresh.prior = prior;
-                Ok(fresh)
-            }
+        if let Some(learned) = learned {
+            return Ok(fresh.fitted(learned, prior));
         }
+        fresh.prior = prior;
+        Ok(fresh)
     }
 
     /// Visits all that later output depends on beside what was learned, and what the status shows.

@@ -28,7 +28,7 @@ impl<T: Real> Whitener<T> {
     /// When nothing has varied yet.
     pub fn whitening_matrix(&self) -> Result<Matrix> {
         self.require_map()?;
-        Ok(self.in_units_of_the_input(self.map.whitening(), 1.0 / self.unit))
+        Ok(Self::in_units_of_the_input(self.map.whitening(), 1.0 / self.unit))
     }
 
     /// The inverse of [`Self::whitening_matrix`] on the channels that take part.
@@ -37,10 +37,10 @@ impl<T: Real> Whitener<T> {
     /// When nothing has varied yet.
     pub fn dewhitening_matrix(&self) -> Result<Matrix> {
         self.require_map()?;
-        Ok(self.in_units_of_the_input(self.map.dewhitening(), self.unit))
+        Ok(Self::in_units_of_the_input(self.map.dewhitening(), self.unit))
     }
 
-    fn in_units_of_the_input(&self, mut matrix: Matrix, unit: f64) -> Matrix {
+    fn in_units_of_the_input(mut matrix: Matrix, unit: f64) -> Matrix {
         matrix.as_mut_slice().iter_mut().for_each(|entry| *entry *= unit);
         matrix
     }

@@ -224,7 +224,7 @@ fn every_part_must_be_there_in_its_shape_and_nothing_else() {
         assert_refused(name, |parts| _ = parts.about["state"].as_object_mut().unwrap().remove(name));
         assert_refused(name, |parts| parts.about["state"][name] = json!("text"));
         // A time may lie before the first row, and a logarithm anywhere.
-        let signed = [".time", ".log_determinant", ".born", "last_change", "evidence"];
+        let signed = [".time", ".log_determinant", "last_change", "excess.nats"];
         if !signed.iter().any(|end| name.ends_with(end)) {
             assert_refused(name, |parts| parts.about["state"][name] = json!(-1));
         }
