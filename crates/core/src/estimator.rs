@@ -32,7 +32,7 @@ mod mixture;
 mod prediction;
 
 use self::block::BlockMoments;
-use self::challenger::Challenger;
+use self::challenger::{Challenger, Evidence};
 use self::expert::Expert;
 use self::memory::Memory;
 pub use self::mixture::Mixture;
@@ -92,6 +92,8 @@ const CHANNELS_PER_SCORED_ROW: usize = 16;
 pub(crate) struct Estimator {
     /// The ladder, then the memory since the last change.
     memories: Vec<Expert>,
+    /// What speaks for the next shorter memory, against each but the shortest.
+    spoilt: Vec<Evidence>,
     /// The youngest one last.
     challengers: Vec<Challenger>,
     /// The weights when the last challenger began, and when that was.
@@ -177,6 +179,7 @@ impl Estimator {
         let mixture = Mixture::new(&prior, &rates);
         Self {
             memories,
+            spoilt: vec![Evidence::default(); RUNGS],
             challengers: vec![Challenger::new(channels, mixture.weights()); CHALLENGERS],
             former: mixture.weights().to_vec(),
             former_at: 0.0,
@@ -293,6 +296,7 @@ impl Estimator {
         }
         self.absorb(rows, learned);
         self.time += count;
+        self.renew_spoilt();
         self.judge();
     }
 
@@ -305,6 +309,19 @@ impl Estimator {
         let heard = challengers.iter_mut().filter(|own| own.expert.memory.count >= *shortest);
         let experts = memories.iter_mut().chain(heard.map(|own| &mut own.expert));
         experts.for_each(|expert| expert.turn(live, *floor, versions, &mut scratch.room));
+    }
+
+    /// What a memory has taken in long ago may be a million times too large, and forgotten only after a long time. So one
+    /// that the next shorter one has beaten for long begins again with what that one holds.
+    fn renew_spoilt(&mut self) {
+        for longer in 1..self.memories.len() {
+            if self.spoilt[longer - 1].nats > EVIDENCE {
+                let (shorter, rest) = self.memories.split_at_mut(longer);
+                rest[0].copy_from(&shorter[longer - 1]);
+                self.spoilt[longer - 1] = Evidence { nats: 0.0, since: self.time };
+                self.moved = ELSEWHERE;
+            }
+        }
     }
 
     /// Believes a challenger for which enough speaks, the youngest one first: it is the purest one.
@@ -377,7 +394,7 @@ impl Estimator {
 
     /// Takes note of what everybody said of a row, which stands for `stride` of them.
     fn score(&mut self, place: usize, index: usize, rows: &Rows<'_>, stride: f64) {
-        let Self { memories, challengers, mixture, live, scratch, shortest, excess, time, .. } = self;
+        let Self { memories, spoilt, challengers, mixture, live, scratch, shortest, excess, time, .. } = self;
         let time = *time + index as f64;
         let width = said_of_a_row(memories.len());
         let said = &scratch.said[place * width..(place + 1) * width];
@@ -389,6 +406,12 @@ impl Estimator {
         };
         let most = (EVIDENCE / (LEAST_SHOWN * *shortest)).min(TEMPER * MOST_SAID);
         let mixed = mix_loss(mixture.weights());
+        let best = |variants: &[f64]| variants.iter().copied().fold(f64::INFINITY, f64::min);
+        let neighbours = said.chunks_exact(VARIANTS).zip(said[VARIANTS..].chunks_exact(VARIANTS));
+        for (spoilt, (shorter, longer)) in spoilt.iter_mut().zip(neighbours) {
+            let better = TEMPER * (best(longer) - best(shorter));
+            spoilt.add(stride * better.clamp(-most, most), time);
+        }
         let heard = challengers.iter_mut().zip(of_challengers).filter(|(own, _)| own.expert.now.version > 0);
         for (challenger, own) in heard {
             let better = |loss: f64| stride * (TEMPER * (loss - own)).clamp(-most, most);
@@ -572,6 +595,9 @@ impl Estimator {
             challenger.archive(archive, &format!("challenger{index}"))?;
         }
         self.mixture.archive(archive)?;
+        for (index, spoilt) in self.spoilt.iter_mut().enumerate() {
+            spoilt.archive(archive, &format!("spoilt{index}"))?;
+        }
         let experts = self.former.len();
         archive.vector("former", experts, &mut self.former)?;
         archive.value("former.at", &mut self.former_at)?;

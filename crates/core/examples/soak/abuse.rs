@@ -262,7 +262,7 @@ impl<T: Real> Soak<T> {
             Abuse::Outliers if one_in_a_hundred => multiply(&mut self.row, 1e6),
             Abuse::Nans if one_in_a_hundred => self.row[channel] = f64::NAN,
             Abuse::PacketLoss if sample % 40 < 12 => {
-                self.row.fill(if sample % 80 < 40 { -offset } else { f64::NAN })
+                self.row.fill(if sample % 80 < 40 { -offset } else { f64::NAN });
             }
             Abuse::LogNormalBursts => multiply(&mut self.row, drawn(LogNormal::new(0.0, 3.0), &mut self.rng)),
             Abuse::CauchyBursts => multiply(&mut self.row, drawn(Cauchy::new(0.0, 1.0), &mut self.rng)),
@@ -284,7 +284,7 @@ impl<T: Real> Soak<T> {
             Abuse::Rails if sample % 100 < 60 => self.row.fill(50.0 * scale),
             Abuse::LineNoise => add(&mut self.row, 1e3 * scale * (sample as f64 * 0.3).sin()),
             Abuse::ThreeValued => {
-                self.row.iter_mut().for_each(|s| *s = (*s / scale).round().clamp(-1.0, 1.0) * scale)
+                self.row.iter_mut().for_each(|s| *s = (*s / scale).round().clamp(-1.0, 1.0) * scale);
             }
             Abuse::Permuted => self.row.reverse(),
             Abuse::DeadChannel => self.row[channel] = self.held[channel],

@@ -90,7 +90,7 @@ impl Challenger {
 
 #[cfg(feature = "model-file")]
 impl Evidence {
-    fn archive<A: Archive>(&mut self, archive: &mut A, name: &str) -> Result<()> {
+    pub fn archive<A: Archive>(&mut self, archive: &mut A, name: &str) -> Result<()> {
         archive.value(name, &mut self.nats)?;
         archive.value(&format!("{name}.since"), &mut self.since)?;
         if !A::READS {

@@ -252,7 +252,7 @@ mod tests {
         let mut rng = Pcg64::seed_from_u64(3);
         for channels in [1.0, 2.0, 5.0, 16.0, 64.0, 384.0] {
             let a = width(channels) / ALLOWANCE;
-            let law = ChiSquared::new(channels).unwrap();
+            let law = ChiSquared::new(channels).expect("a positive number");
             let count = 400_000;
             let pull = |q: f64| (FREEDOM + channels) * q / (a + q) / channels;
             let mean = (0..count).map(|_| pull(law.sample(&mut rng))).sum::<f64>() / f64::from(count);
