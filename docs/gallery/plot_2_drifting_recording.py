@@ -4,7 +4,7 @@ A drifting recording, adapting and not
 
 ``examples/recordings/awkward.csv`` is artificial, and has what real recordings have: six channels with offsets, in
 microvolts, a person who rests, walks and rests again, an empty cell, a channel that goes dead for a while, and an
-outlier. Here it goes through ZCA, with one matrix for all of it, and through a whitener whose gains adapt.
+outlier. Here it goes through ZCA, with one matrix for all of it, and through a whitener that adapts.
 """
 
 from pathlib import Path
@@ -26,18 +26,18 @@ print(
 )
 
 # %%
-# ZCA, and gains that adapt
-# -------------------------
+# ZCA, and a whitener that adapts
+# -------------------------------
 #
 # ZCA from scratch: the inverse root of the covariance of all usable samples. Then the same data through
-# ``AdaptiveWhitener``: fitted to the whole recording, with a context for each state. Its ``transform`` is frozen, its
-# ``adapt_transform`` follows. Values of 1000 and more count as saturated, which keeps the outlier out of the fit.
+# ``AdaptiveWhitener``, fitted to the whole recording. Its ``transform`` would be the same as ZCA, its
+# ``adapt_transform`` follows; nobody tells it of the states. Values of 1000 and more count as saturated, as for ZCA.
 
 clean = recording[usable].to_numpy()
 values, axes = np.linalg.eigh(np.cov(clean.T))
 zca = (recording.to_numpy() - clean.mean(axis=0)) @ (axes / np.sqrt(values) @ axes.T)
 
-whitener = AdaptiveWhitener(time_constant=250, bad_samples="mark", saturation=1000.0)
+whitener = AdaptiveWhitener(bad_samples="mark", saturation=1000.0)
 whitener.fit(recording, contexts=state)
 adapted = np.asarray(whitener.adapt_transform(recording))
 print(whitener.status())
@@ -70,7 +70,7 @@ def window_errors(responses):
 
 rng = np.random.default_rng(0)
 floor = np.median([np.linalg.norm(np.cov(rng.normal(size=(WINDOW, 6)).T) - np.eye(6), 2) for _ in range(200)])
-curves = {"ZCA, one matrix": window_errors(zca), "gains adapt": window_errors(adapted)}
+curves = {"ZCA, one matrix": window_errors(zca), "adapting": window_errors(adapted)}
 
 # %%
 # Results
@@ -120,7 +120,7 @@ pictures = below.subplots(1, 3)
 walking = usable & (state == "walk").to_numpy() & ~dead
 walking[: changes[0] + 500] = False  # not the first two seconds
 for ax, title, responses in zip(
-    pictures, ["stimuli", "ZCA", "gains adapt"], [recording.to_numpy(), zca, adapted]
+    pictures, ["stimuli", "ZCA", "adapting"], [recording.to_numpy(), zca, adapted]
 ):
     covariance = np.cov(responses[walking].T)
     if title == "stimuli":
@@ -142,6 +142,5 @@ for name, errors in curves.items():
     print(f"{name:16} median error {np.median(errors):.2f}, worst {errors.max():.2f}")
 
 # %%
-# One matrix for both states is right for neither. The gains find each state again within a second or two, and at rest
-# the responses are as white as so few samples can show. Walking stays above that line: a channel is dead for a part of
-# it, and ``fit`` took that for a part of walking.
+# One matrix for both states is right for neither. The whitener needs about a second
+# after each change, and then comes as near to white as so few samples can show.

@@ -51,9 +51,10 @@ class World:
 # -----------------
 #
 # *Fixed* is an ordinary pipeline. To linear discriminant analysis any fixed whitening is as good as none, so it stands
-# for both. *Adapting* learns synapses from the sessions of the training set, and its classifier is trained on responses
-# that have adapted; in use it meets the test sessions in their order, and nobody tells it where one ends. *Own session*
-# is what labels would buy: a classifier that is trained on the first half of each test session and tested on the second.
+# for both. *Adapting* follows the sessions, and its classifier is trained on responses that have adapted; in use it meets
+# the test sessions in their order, and nobody tells it where one ends. Its time constant is 300 samples, half a session:
+# what changes faster is left alone. *Own session* is what labels would buy: a classifier that is trained on the first
+# half of each test session and tested on the second.
 
 
 def correct(seed, drift):
@@ -129,9 +130,9 @@ for drift in DRIFTS:
     print(f"drift {drift}: " + ", ".join(f"{name} {share:.3f}" for name, share in medians.items()))
 
 # %%
-# Left: without a drift adapting costs next to nothing here, and with a drift it keeps nearly all that a classifier with
-# labels of its own session would have. Middle: most of it is back within the first 50 samples of a session.
+# Left: what adapting costs without a drift, and how much of the loss under a drift it makes up for, beside a classifier
+# with labels of its own session; the numbers are printed above. Middle: the same along a session.
 #
 # Right is the warning. A whitener follows whatever lasts, and takes it out. If a class lasts, its mean and variance
-# become part of the context: with classes that stay for 100 samples, at a time constant of 300, adapting is far worse
-# than a fixed matrix, and with 30 it is no better. Adapt only to what changes more slowly than what you want to keep.
+# become part of the context, and the longer it stays the more adapting costs. Adapt only to what changes more slowly than what you want to keep, and say so with ``time_constant``:
+# with ``"auto"`` the shortest memory is 32 samples here, and a class that stays longer is a context.
