@@ -31,7 +31,6 @@ pub use frozen::FrozenWhitener;
 pub use groups::GroupedWhitener;
 pub use screen::Exclusion;
 pub(crate) use screen::{leave_out_wild, usable};
-#[cfg(feature = "model-file")]
 pub(crate) use settings::MOST_TOGETHER;
 pub use settings::{BadSamples, Follow, Span, TimeConstants, WhitenerSettings};
 pub use status::{MemoryWeight, SampleCounts, WhitenerStatus};
