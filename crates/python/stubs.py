@@ -32,7 +32,7 @@ TYPES = {
 }
 NOTES = {
     "time": "Times are in samples.",
-    "seed": "An int gives what `leukos fit --random-state` gives.",
+    "seed": "An int gives what the command line gives.",
     "synapses": "An array has one column for each interneuron.",
 }
 

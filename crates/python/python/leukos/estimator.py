@@ -93,8 +93,8 @@ class AdaptiveWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Groups of channels, numbered from 0, that are whitened separately; each channel is in one group. By default one
         group of all channels.
     random_state : int or RandomState instance, optional
-        The seed of random synapses, and of those beyond the number of channels. An int gives what `leukos fit
-        --random-state` gives. By default a seed from numpy's own generator.
+        The seed of random synapses, and of those beyond the number of channels. An int gives what the command line
+        gives. By default a seed from numpy's own generator.
     follow : "contexts" or "nothing", default="contexts"
         What the whitener follows while it adapts. "contexts" follows the covariance in force, whatever it changes with;
         "nothing" lets all stay as it was fitted.

@@ -52,7 +52,7 @@ class ContextCovariances:
 
     @property
     def bad(self) -> NDArray[np.int64]:
-        """How many rows of each context were left out: unusable ones, and wild ones (see `leukos.Moments`)."""
+        """How many rows of each context were left out, unusable and wild ones (see `leukos.Moments`)."""
         return np.array([moments.bad for moments in self.moments.values()], dtype=np.int64)
 
 
