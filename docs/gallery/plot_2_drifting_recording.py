@@ -142,5 +142,5 @@ for name, errors in curves.items():
     print(f"{name:16} median error {np.median(errors):.2f}, worst {errors.max():.2f}")
 
 # %%
-# One matrix for both states is right for neither. The whitener needs about a second
-# after each change, and then comes as near to white as so few samples can show.
+# One matrix for both states is right for neither. How near the whitener comes to
+# white, and how far off it is at worst, right after a change, the lines above say.
