@@ -2,46 +2,47 @@
 //!
 //! ```text
 //! memories: a ladder of lengths L, 2L, 4L, …          the memory since the last change        a challenger
-//!     |  as they were a while ago                              |                                  |
+//!     |                                                        |                                  |
 //!     v                                                        v                                  |  young and pure
 //! predictions, each as it is, along its trend, and scaled by its gain                             |
-//!     |  log losses of the rows that come                                                         |
+//!     |  log losses of the rows that come, up to a horizon                                        |
 //!     v                                                                                           v
 //! mixture (fixed share) -> weights -> mean and covariance in force        beats the mixture by 24 nats: a change
 //! ```
 //!
 //! Nobody knows how long the statistics of a stream stay as they are, so every memory is tried: each predicts the rows to
-//! come, and the better it has predicted, the more it counts. Three things keep this from chasing what is not a context:
+//! come, and the better it has predicted, the more it counts. Two things keep this from chasing what is not a context:
 //!
-//! - Rows are predicted from at least `lag` rows before. What a memory says about the very next row is mostly what
+//! - All rows up to a horizon are predicted at once. What a memory says about the very next row is mostly what
 //!   neighbouring rows have in common, and that is signal; a context lasts.
-//! - Densities have heavy tails, so that a burst is not worth more than what it is: a few improbable rows.
 //! - Losses count a tenth, because rows of a recording are not independent of one another.
 //!
 //! A *challenger* is a memory that began a little while ago. After a sharp change all other memories still hold the old
 //! context; a challenger born after it does not, and once enough speaks for it ([`EVIDENCE`]) it becomes the memory since
-//! the last change. It need not beat the mixture as it is now by so much, because that follows the same change with its
+//! the last change. For this densities have heavy tails, so that a burst is not worth more than what it is: a few
+//! improbable rows. A challenger need not beat the mixture as it is now by so much, because that follows the same change with its
 //! short memories, but the mixture as it was weighted before. Several of them are under way, one younger than the other,
 //! so that what an older one has seen of the old context does not stay.
 
-mod block;
+mod backlog;
 mod challenger;
 mod expert;
+mod in_force;
 mod memory;
 mod mixture;
 mod prediction;
+mod weighing;
 
-use self::block::BlockMoments;
+use self::backlog::{Backlog, Portion};
 use self::challenger::{Challenger, Evidence};
 use self::expert::Expert;
-use self::memory::Memory;
 pub use self::mixture::Mixture;
-use self::prediction::{GAIN, PLAIN, TREND, VARIANTS, student_loss};
+use self::prediction::{GAIN, PLAIN, VARIANTS};
+use self::weighing::{Excess, Scores};
 #[cfg(feature = "model-file")]
 use crate::archive::{Archive, require, require_all};
 #[cfg(feature = "model-file")]
 use crate::error::Result;
-use crate::kernels::{add_scaled, inner};
 use crate::linalg::Room;
 use crate::matrix::Matrix;
 
@@ -49,20 +50,16 @@ use crate::matrix::Matrix;
 const ROWS_PER_CHANNEL: f64 = 2.0;
 /// And so many at least.
 const LEAST_ROWS: f64 = 32.0;
+/// So many rows are predicted at once where nobody has said how long the shortest memory is.
+const HORIZON: f64 = 32.0;
 /// The number of lengths, each twice the one before.
 const RUNGS: usize = 10;
-/// What a log loss counts, because rows are not independent.
-const TEMPER: f64 = 0.1;
-/// What one row can say against an expert at most, in nats before tempering.
-const MOST_SAID: f64 = 10.0;
 /// So many challengers are under way.
 const CHALLENGERS: usize = 3;
 /// Each is younger than the one before by so many times the shortest memory.
 const YOUNGER: f64 = 4.0;
 /// What must speak for a challenger, in nats.
 const EVIDENCE: f64 = 24.0;
-/// From how many rows at least, in times of the shortest memory; so no row says more than its part.
-const LEAST_SHOWN: f64 = 2.5;
 /// What of it must have come lately, compared with the mixture, which follows the same change meanwhile.
 const LATELY: f64 = 3.0;
 /// Evidence begins so many times the shortest memory after what it is evidence of.
@@ -79,13 +76,8 @@ const LONGER: f64 = 1.1;
 const SHYNESS: f64 = 0.01;
 /// Gains remember so many times the shortest memory.
 const GAIN_MEMORY: f64 = 8.0;
-/// An expert with less than this part of all weight is not asked: what is improbable may be a million times too large,
-/// and would drown what is known.
-const LEAST_HEARD: f64 = 0.01;
 /// How far the covariance in force has moved where it is another one altogether.
 const ELSEWHERE: f64 = 1e9;
-/// One row in so many channels is scored: more channels say more about a row, and cost more.
-const CHANNELS_PER_SCORED_ROW: usize = 16;
 
 /// The estimator of one stream.
 #[derive(Clone)]
@@ -102,15 +94,18 @@ pub(crate) struct Estimator {
     /// When a challenger was believed last, or a context began that needed none.
     accepted: f64,
     mixture: Mixture,
+    /// What long memories have not taken in yet.
+    backlog: Backlog,
     live: Vec<bool>,
     floor: f64,
-    /// The length of the shortest memory, which is also the lag, and what a challenger learns from before it is heard.
+    /// The length of the shortest memory, which is also what a challenger learns from before it is heard.
     shortest: f64,
+    /// How many rows are predicted at once.
+    horizon: f64,
     /// Rows taken in.
     time: f64,
     /// Rows since predictions were made.
-    window: f64,
-    versions: u64,
+    predicted: f64,
     excess: Excess,
     changes: u64,
     /// When the last change began.
@@ -121,13 +116,11 @@ pub(crate) struct Estimator {
 
 #[derive(Clone)]
 struct Scratch {
-    block: BlockMoments,
-    y: Vec<f64>,
-    losses: Vec<f64>,
-    /// What everybody said of each row.
-    said: Vec<f64>,
-    old_weights: Vec<f64>,
-    expected: Vec<f64>,
+    /// The rows of a block that are summed up, and their sum.
+    rows: Vec<f64>,
+    block: Portion,
+    offset: Vec<f64>,
+    scores: Scores,
     heard: Vec<f64>,
     mean: Vec<f64>,
     in_force: Matrix,
@@ -149,24 +142,27 @@ pub(crate) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The mean power of the rows that are not wild, of which there are so many.
-    fn power(&self, learned: usize) -> f64 {
-        let own = self.powers.iter().zip(self.wild).filter(|(_, wild)| !**wild);
-        own.map(|(power, _)| power).sum::<f64>() / learned.max(1) as f64
+    /// Sums up the rows that are chosen by whether they are wild, of which there is at least one.
+    fn sum_up(&self, chosen: &mut Vec<f64>, sum: &mut Portion, middle: f64, choose: impl Fn(bool) -> bool) {
+        let n = self.values.len() / self.wild.len();
+        let (mut power, mut count) = (0.0, 0.0);
+        chosen.clear();
+        for ((row, own), wild) in self.values.chunks_exact(n).zip(self.powers).zip(self.wild) {
+            if choose(*wild) {
+                chosen.extend_from_slice(row);
+                (power, count) = (power + own, count + 1.0);
+            }
+        }
+        sum.power = power / count;
+        sum.rows.hold(chosen, middle, self.imagined);
     }
-}
-
-/// By how many nats rows were answered worse than the mixture had foreseen them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Excess {
-    nats: f64,
-    rows: f64,
 }
 
 impl Estimator {
     /// One for so many channels that knows nothing yet. The shortest memory is `shortest` rows, or as many as a
-    /// covariance needs.
+    /// covariance needs. What changes within that time is signal, so that as many rows are predicted at once.
     pub fn new(channels: usize, shortest: Option<f64>, floor: f64, most_rows: usize) -> Self {
+        let horizon = shortest.unwrap_or(HORIZON);
         let shortest = shortest.unwrap_or_else(|| usual_shortest(channels));
         let lengths = (0..RUNGS).map(|rung| shortest * f64::from(1 << rung)).chain([f64::INFINITY]);
         let memories: Vec<Expert> = lengths.map(|length| Expert::new(channels, length)).collect();
@@ -185,23 +181,22 @@ impl Estimator {
             former_at: 0.0,
             accepted: 0.0,
             mixture,
+            backlog: Backlog::new(channels),
             live: vec![true; channels],
             floor,
             shortest,
+            horizon,
             time: 0.0,
-            window: 0.0,
-            versions: 0,
+            predicted: 0.0,
             excess: Excess::default(),
             changes: 0,
             last_change: None,
             moved: ELSEWHERE,
             scratch: Scratch {
-                block: BlockMoments::new(channels, most_rows),
-                y: vec![0.0; channels],
-                losses: vec![0.0; experts],
-                said: Vec::with_capacity(most_rows * said_of_a_row(RUNGS + 1)),
-                old_weights: vec![0.0; experts],
-                expected: vec![0.0; channels],
+                rows: Vec::with_capacity(channels * most_rows),
+                block: Portion::new(channels),
+                offset: vec![0.0; channels],
+                scores: Scores::new(channels, experts, most_rows),
                 heard: vec![0.0; experts],
                 mean: vec![0.0; channels],
                 in_force: Matrix::zeros(channels, channels),
@@ -212,7 +207,9 @@ impl Estimator {
 
     /// Begins with what is known of so many rows.
     pub fn begin(&mut self, count: f64, mean: &[f64], covariance: &Matrix) {
+        self.backlog.clear();
         for expert in &mut self.memories {
+            expert.clear();
             expert.memory.recall(count, mean, covariance);
             expert.level = expert.memory.power(&self.live);
         }
@@ -227,12 +224,12 @@ impl Estimator {
     /// Begins a context that somebody has announced, with the covariance in force counting as so many rows.
     pub fn begin_context(&mut self, count: f64) {
         let (mean, covariance) = self.in_force();
-        let Self { memories, live, floor, versions, scratch, time, .. } = self;
+        let Self { memories, live, floor, scratch, time, .. } = self;
         let Some(last) = memories.last_mut() else { return };
         last.clear();
         last.memory.recall(count, &mean, &covariance);
         last.memory.time += *time;
-        (0..2).for_each(|_| last.turn(live, *floor, versions, &mut scratch.room));
+        last.predict(live, *floor, &mut scratch.room);
         self.mixture.favour((self.memories.len() - 1) * VARIANTS + PLAIN, TRUST);
         self.accepted = self.time;
         self.dismiss_challengers();
@@ -250,10 +247,10 @@ impl Estimator {
     }
 
     fn renew_predictions(&mut self) {
-        let Self { memories, live, floor, versions, scratch, .. } = self;
+        let Self { memories, live, floor, scratch, .. } = self;
         for expert in memories {
-            (expert.now.version, expert.next.version) = (0, 0);
-            (0..2).for_each(|_| expert.turn(live, *floor, versions, &mut scratch.room));
+            expert.prediction.is_made = false;
+            expert.predict(live, *floor, &mut scratch.room);
         }
     }
 
@@ -283,11 +280,11 @@ impl Estimator {
     /// Learns from a block of rows: weighs the experts by it, then lets every memory take it in.
     pub fn learn(&mut self, rows: &Rows<'_>) {
         let count = rows.wild.len() as f64;
-        self.window += count;
-        if self.window >= self.shortest {
-            self.window = 0.0;
-            self.turn();
+        if self.predicted >= self.horizon {
+            self.predicted = 0.0;
+            self.predict();
         }
+        self.predicted += count;
         let learned = rows.wild.iter().filter(|wild| !**wild).count();
         self.weigh(rows, learned);
         if 2 * learned < rows.wild.len() && !self.challengers.iter().any(Challenger::is_wild) {
@@ -300,15 +297,15 @@ impl Estimator {
         self.judge();
     }
 
-    /// Predictions that were to come are scored from now on.
-    fn turn(&mut self) {
+    /// Lets everybody who knows enough predict the rows to come.
+    fn predict(&mut self) {
         if self.time - self.former_at >= YOUNGER * self.shortest {
             self.begin_challenger();
         }
-        let Self { memories, challengers, live, floor, versions, scratch, shortest, .. } = self;
+        let Self { memories, challengers, live, floor, scratch, shortest, .. } = self;
         let heard = challengers.iter_mut().filter(|own| own.expert.memory.count >= *shortest);
         let experts = memories.iter_mut().chain(heard.map(|own| &mut own.expert));
-        experts.for_each(|expert| expert.turn(live, *floor, versions, &mut scratch.room));
+        experts.for_each(|expert| expert.predict(live, *floor, &mut scratch.room));
     }
 
     /// What a memory has taken in long ago may be a million times too large, and forgotten only after a long time. So one
@@ -346,179 +343,32 @@ impl Estimator {
         self.moved = ELSEWHERE;
     }
 
-    /// Scores the rows and updates the weights.
-    fn weigh(&mut self, rows: &Rows<'_>, learned: usize) {
-        let stride = self.live.len().div_ceil(CHANNELS_PER_SCORED_ROW);
-        // Rows at multiples of the stride, however the stream is cut into blocks.
-        let due = |index: &usize| (self.time + *index as f64) % stride as f64 == 0.0;
-        let first = (0..stride).find(due).unwrap_or(0);
-        let scored = || (first..rows.wild.len()).step_by(stride);
-        self.ask_experts(rows, &scored(), stride as f64);
-        self.scratch.losses.fill(0.0);
-        for (place, index) in scored().enumerate() {
-            self.score(place, index, rows, stride as f64);
-        }
-        self.scratch.old_weights.copy_from_slice(self.mixture.weights());
-        if learned > 0 {
-            self.mixture.update(&self.scratch.losses, learned as f64);
-        }
-        let change = self.scratch.old_weights.iter().zip(self.mixture.weights());
-        self.moved += change.map(|(old, new)| (old - new).abs()).sum::<f64>() / 2.0;
-    }
-
-    /// Asks everybody how improbable each of some rows is, one expert after another, so that its factor is at hand.
-    fn ask_experts(&mut self, rows: &Rows<'_>, scored: &(impl Iterator<Item = usize> + Clone), stride: f64) {
-        let Self { memories, challengers, live, scratch, time, .. } = self;
-        let Scratch { y, said, .. } = scratch;
-        let (n, width) = (live.len(), said_of_a_row(memories.len()));
-        said.clear();
-        said.resize(width * scored.clone().count(), 0.0);
-        let row = |index: usize| &rows.values[index * n..(index + 1) * n];
-        for (which, expert) in memories.iter_mut().enumerate() {
-            for (own, index) in said.chunks_exact_mut(width).zip(scored.clone()) {
-                let answer = expert.now.score(row(index), *time + index as f64, live, y);
-                own[which * VARIANTS..(which + 1) * VARIANTS].copy_from_slice(&answer.of);
-                if !rows.wild[index] && expert.now.version > 0 {
-                    expert.squares += answer.square * stride;
-                    expert.scored += stride;
-                }
-            }
-        }
-        for (which, challenger) in challengers.iter().enumerate() {
-            for (own, index) in said.chunks_exact_mut(width).zip(scored.clone()) {
-                let answer = challenger.expert.now.score(row(index), *time + index as f64, live, y);
-                own[width - CHALLENGERS + which] = answer.of[PLAIN];
-            }
-        }
-    }
-
-    /// Takes note of what everybody said of a row, which stands for `stride` of them.
-    fn score(&mut self, place: usize, index: usize, rows: &Rows<'_>, stride: f64) {
-        let Self { memories, spoilt, challengers, mixture, live, scratch, shortest, excess, time, .. } = self;
-        let time = *time + index as f64;
-        let width = said_of_a_row(memories.len());
-        let said = &scratch.said[place * width..(place + 1) * width];
-        let (said, of_challengers) = said.split_at(width - CHALLENGERS);
-        let least = said.iter().copied().fold(f64::INFINITY, f64::min);
-        let mix_loss = |weights: &[f64]| {
-            let mixed = weights.iter().zip(said).map(|(weight, loss)| weight * (least - loss).exp());
-            least - mixed.sum::<f64>().ln()
-        };
-        let most = (EVIDENCE / (LEAST_SHOWN * *shortest)).min(TEMPER * MOST_SAID);
-        let mixed = mix_loss(mixture.weights());
-        let best = |variants: &[f64]| variants.iter().copied().fold(f64::INFINITY, f64::min);
-        let neighbours = said.chunks_exact(VARIANTS).zip(said[VARIANTS..].chunks_exact(VARIANTS));
-        for (spoilt, (shorter, longer)) in spoilt.iter_mut().zip(neighbours) {
-            let better = TEMPER * (best(longer) - best(shorter));
-            spoilt.add(stride * better.clamp(-most, most), time);
-        }
-        let heard = challengers.iter_mut().zip(of_challengers).filter(|(own, _)| own.expert.now.version > 0);
-        for (challenger, own) in heard {
-            let better = |loss: f64| stride * (TEMPER * (loss - own)).clamp(-most, most);
-            challenger.than_mixture.add(better(mixed), time);
-            challenger.than_before.add(better(mix_loss(&challenger.before)), time);
-        }
-        if !rows.wild[index] {
-            if let Some(log_determinant) = rows.log_determinant {
-                let channels = live.iter().filter(|live| **live).count() as f64;
-                excess.nats += student_loss(channels * rows.powers[index], log_determinant, channels) - mixed;
-                excess.rows += 1.0;
-            }
-            for (sum, loss) in scratch.losses.iter_mut().zip(said) {
-                *sum += stride * TEMPER * (*loss - least).min(MOST_SAID);
-            }
-        }
-    }
-
+    /// Lets memories take in the rows that are not wild, and challengers all of them.
     fn absorb(&mut self, rows: &Rows<'_>, learned: usize) {
-        let (count, middle) = (rows.wild.len(), self.time + (rows.wild.len() as f64 - 1.0) / 2.0);
-        let (gain_memory, power) = (GAIN_MEMORY * self.shortest, rows.power(learned));
-        let block = &mut self.scratch.block;
+        let count = rows.wild.len();
+        let Self { memories, challengers, mixture, backlog, moved, scratch, .. } = self;
+        let gain_memory = GAIN_MEMORY * self.shortest;
+        for (expert, own) in memories.iter_mut().zip(mixture.weights().chunks_exact(VARIANTS)) {
+            *moved += own[GAIN] * expert.follow_level(gain_memory);
+        }
+        let middle = self.time + (count as f64 - 1.0) / 2.0;
+        let Scratch { rows: chosen, block, offset, .. } = scratch;
         if learned > 0 {
-            block.sum_up(rows.values, middle, rows.imagined, |index| !rows.wild[index]);
-            for (expert, own) in self.memories.iter_mut().zip(self.mixture.weights().chunks_exact(VARIANTS)) {
-                let new = learned as f64 / (expert.memory.count + learned as f64);
-                let regained = expert.absorb(block, gain_memory);
-                self.moved += own.iter().sum::<f64>() * new * power.max(1.0) + own[GAIN] * regained;
-            }
+            rows.sum_up(chosen, block, middle, |wild| !wild);
+            backlog.hand_out(block, memories, |index, part, power| {
+                let weight: f64 = mixture.weights()[index * VARIANTS..][..VARIANTS].iter().sum();
+                *moved += weight * part * power.max(1.0);
+            });
         }
         if learned < count {
-            block.sum_up(rows.values, middle, rows.imagined, |_| true);
+            rows.sum_up(chosen, block, middle, |_| true);
         }
         if count > 0 {
-            for challenger in &mut self.challengers {
+            for challenger in challengers {
                 challenger.wild += (count - learned) as f64;
-                challenger.expert.absorb(block, gain_memory);
+                challenger.expert.absorb(&block.rows, offset);
             }
         }
-    }
-
-    /// The weights of the experts that are asked.
-    fn hear(&mut self) {
-        let heard = |weight: &f64| if *weight >= LEAST_HEARD { *weight } else { 0.0 };
-        let total: f64 = self.mixture.weights().iter().map(heard).sum();
-        let weights = self.scratch.heard.iter_mut().zip(self.mixture.weights());
-        weights.for_each(|(own, weight)| *own = heard(weight) / total);
-    }
-
-    /// The mean in force, for a row that comes so much later.
-    pub fn mean_into(&mut self, ahead: f64, mean: &mut [f64]) {
-        self.hear();
-        let time = self.time + ahead;
-        mean.fill(0.0);
-        for (expert, own) in self.memories.iter().zip(self.scratch.heard.chunks_exact(VARIANTS)) {
-            let Memory { mean: own_mean, drift, time: own_time, .. } = &expert.memory;
-            add_scaled(mean, own.iter().sum(), own_mean);
-            add_scaled(mean, own[TREND] * (time - own_time) / expert.memory.spread_of_times(), drift);
-        }
-    }
-
-    /// The mean and the covariance in force.
-    pub fn in_force(&mut self) -> (Vec<f64>, Matrix) {
-        let covariance = self.covariance_in_force().clone();
-        (self.scratch.mean.clone(), covariance)
-    }
-
-    /// The covariance in force.
-    pub fn covariance_in_force(&mut self) -> &Matrix {
-        let n = self.live.len();
-        let mut mean = std::mem::take(&mut self.scratch.mean);
-        self.mean_into(0.0, &mut mean);
-        let Scratch { expected: offset, in_force: covariance, heard, .. } = &mut self.scratch;
-        covariance.as_mut_slice().fill(0.0);
-        for (expert, own) in self.memories.iter().zip(heard.chunks_exact(VARIANTS)) {
-            let memory = &expert.memory;
-            let spread = memory.spread_of_times();
-            let gain = expert.gain(memory.power(&self.live));
-            let share = own[PLAIN] + own[TREND] + own[GAIN] * gain;
-            add_lower(covariance, share, &memory.covariance);
-            add_outer(covariance, -own[TREND] / spread, &memory.drift);
-            let ahead = [0.0, (self.time - memory.time) / spread, 0.0];
-            for variant in 0..VARIANTS {
-                offset.copy_from_slice(&memory.mean);
-                add_scaled(offset, ahead[variant], &memory.drift);
-                add_scaled(offset, -1.0, &mean);
-                add_outer(covariance, own[variant], offset);
-            }
-        }
-        for j in 0..n {
-            for i in j + 1..n {
-                covariance[(j, i)] = covariance[(i, j)];
-            }
-            covariance[(j, j)] = covariance[(j, j)].max(0.0);
-        }
-        self.scratch.mean = mean;
-        &self.scratch.in_force
-    }
-
-    /// How far the covariance in force has moved since the last call of [`Self::settle`]: about 1 where it is another.
-    pub fn moved(&self) -> f64 {
-        self.moved
-    }
-
-    /// Says that the covariance in force has been taken note of.
-    pub fn settle(&mut self) {
-        self.moved = 0.0;
     }
 
     /// How often a challenger became the memory since the last change.
@@ -529,25 +379,6 @@ impl Estimator {
     /// After how many rows the last change began.
     pub fn last_change(&self) -> Option<f64> {
         self.last_change
-    }
-
-    /// By how many nats a row was answered worse, on average, than the mixture had foreseen it: what it costs that one
-    /// Gaussian answers for all memories, less what the answer knows of the rows in between. None where nothing was
-    /// scored.
-    pub fn excess(&self) -> Option<f64> {
-        (self.excess.rows > 0.0).then(|| self.excess.nats / self.excess.rows)
-    }
-
-    /// How many rows the covariance in force rests on.
-    pub fn rows_in_force(&self) -> f64 {
-        let own = self.memories.iter().zip(self.mixture.weights().chunks_exact(VARIANTS));
-        1.0 / own.map(|(expert, own)| own.iter().sum::<f64>() / expert.memory.count.max(1.0)).sum::<f64>()
-    }
-
-    /// The lengths of the memories with their weights, and at the end the memory since the last change.
-    pub fn weights(&self) -> Vec<(f64, [f64; 3])> {
-        let own = self.memories.iter().zip(self.mixture.weights().chunks_exact(VARIANTS));
-        own.map(|(expert, own)| (expert.memory.length, [own[PLAIN], own[TREND], own[GAIN]])).collect()
     }
 
     /// Which channels take part.
@@ -562,27 +393,6 @@ pub(crate) fn usual_shortest(channels: usize) -> f64 {
     (ROWS_PER_CHANNEL * channels as f64).max(LEAST_ROWS)
 }
 
-/// How many losses there are of each row: of the variants of every memory, and of the challengers.
-fn said_of_a_row(memories: usize) -> usize {
-    memories * VARIANTS + CHALLENGERS
-}
-
-/// Adds to the lower triangle.
-fn add_lower(out: &mut Matrix, factor: f64, matrix: &Matrix) {
-    for j in 0..out.columns() {
-        add_scaled(&mut out.column_mut(j)[j..], factor, &matrix.column(j)[j..]);
-    }
-}
-
-fn add_outer(out: &mut Matrix, factor: f64, x: &[f64]) {
-    if factor == 0.0 || inner(x, x) == 0.0 {
-        return;
-    }
-    for j in 0..out.columns() {
-        add_scaled(&mut out.column_mut(j)[j..], factor * x[j], &x[j..]);
-    }
-}
-
 #[cfg(feature = "model-file")]
 impl Estimator {
     /// Visits all that later estimates depend on.
@@ -595,6 +405,7 @@ impl Estimator {
             challenger.archive(archive, &format!("challenger{index}"))?;
         }
         self.mixture.archive(archive)?;
+        self.backlog.archive(archive)?;
         for (index, spoilt) in self.spoilt.iter_mut().enumerate() {
             spoilt.archive(archive, &format!("spoilt{index}"))?;
         }
@@ -603,8 +414,7 @@ impl Estimator {
         archive.value("former.at", &mut self.former_at)?;
         archive.value("accepted", &mut self.accepted)?;
         archive.value("time", &mut self.time)?;
-        archive.value("window", &mut self.window)?;
-        archive.value("versions", &mut self.versions)?;
+        archive.value("predicted", &mut self.predicted)?;
         archive.value("excess.nats", &mut self.excess.nats)?;
         archive.value("excess.rows", &mut self.excess.rows)?;
         archive.value("changes", &mut self.changes)?;
@@ -619,7 +429,7 @@ impl Estimator {
         require("live", self.live.len() == channels, "one for each channel", self.live.len())?;
         require("moved", self.moved >= 0.0, "a number that is not negative", self.moved)?;
         time("time", self.time)?;
-        time("window", self.window)?;
+        time("predicted", self.predicted)?;
         time("excess.rows", self.excess.rows)?;
         require("excess.nats", self.excess.nats.is_finite(), "a number of nats", self.excess.nats)?;
         time("former.at", self.former_at)?;

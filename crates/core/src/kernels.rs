@@ -272,32 +272,36 @@ dispatched! {
 }
 
 dispatched! {
-    /// Solves L x = b in place.
-    pub(crate) fn solve_triangle<T, A>(lower: &[T], reciprocals: &[T], x: &mut [T]) {
+    /// Solves L x = b in place, for as many vectors x as there are: each part of L is read once for all of them.
+    widest pub(crate) fn solve_triangle<T, A>(lower: &[T], reciprocals: &[T], x: &mut [T]) {
         solve_lower::<T, A>(lower, reciprocals, x);
     }
 }
 
 #[inline(always)]
 fn solve_lower<T: Real, A: Arithmetic>(lower: &[T], reciprocals: &[T], x: &mut [T]) {
-    let n = x.len();
+    let n = reciprocals.len();
     by_fours!(
         n,
         |first| {
-            let (head, rest) = x[first..].split_at_mut(4);
-            for j in 0..4 {
-                head[j] *= reciprocals[first + j];
-                for i in j + 1..4 {
-                    head[i] = A::mul_add(-lower[(first + j) * n + first + i], head[j], head[i]);
-                }
-            }
             let columns = four_columns(lower, n, first).map(|column| &column[first + 4..]);
-            add_columns::<T, A, 4>(rest, std::array::from_fn(|j| -head[j]), columns);
+            for x in x.chunks_exact_mut(n) {
+                let (head, rest) = x[first..].split_at_mut(4);
+                for j in 0..4 {
+                    head[j] *= reciprocals[first + j];
+                    for i in j + 1..4 {
+                        head[i] = A::mul_add(-lower[(first + j) * n + first + i], head[j], head[i]);
+                    }
+                }
+                add_columns::<T, A, 4>(rest, std::array::from_fn(|j| -head[j]), columns);
+            }
         },
         |j| {
-            let (head, rest) = x[j..].split_at_mut(1);
-            head[0] *= reciprocals[j];
-            add_columns::<T, A, 1>(rest, [-head[0]], [&column(lower, n, j)[j + 1..]]);
+            for x in x.chunks_exact_mut(n) {
+                let (head, rest) = x[j..].split_at_mut(1);
+                head[0] *= reciprocals[j];
+                add_columns::<T, A, 1>(rest, [-head[0]], [&column(lower, n, j)[j + 1..]]);
+            }
         }
     );
 }

@@ -7,6 +7,7 @@ use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{self, factor::LltRegularization};
 use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par, Spec};
 
 use crate::error::Test;
@@ -96,6 +97,21 @@ pub(crate) fn write_product<T: Real>(out: &mut [T], left: View<'_, T>, right: Vi
     let (left, right) = (left.as_faer(), right.as_faer());
     let out = MatMut::from_column_major_slice_mut(out, left.nrows(), right.ncols());
     faer::linalg::matmul::matmul(out, Accum::Replace, left, right, T::ONE, Par::Seq);
+}
+
+/// The lower triangle of Σₚ xₚ xₚᵀ, where the vectors xₚ of n numbers follow one another; of the upper one nothing is said.
+pub(crate) fn gram(out: &mut [f64], vectors: &[f64], n: usize) {
+    match n {
+        0 => {}
+        1..SMALLEST_TILED => kernels::sum_outer_products(vectors, vectors, n, out),
+        SMALLEST_TILED..LARGE => tiles::gram_tiled(out, vectors, n),
+        _ => {
+            let x = View::of(vectors, n).as_faer();
+            let (lower, whole) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+            let out = square(out, n);
+            triangular::matmul(out, lower, Accum::Replace, x, whole, x.transpose(), whole, 1.0, Par::Seq);
+        }
+    }
 }
 
 /// A matrix stored by columns, as it is or transposed.

@@ -355,6 +355,26 @@ fn invert_lower<T: Real, A: Arithmetic, const TALL: usize>(lower: &[T], reciproc
 }
 
 dispatched! {
+    /// The lower triangle of Σₚ xₚ xₚᵀ for vectors of n ≥ [`SMALLEST_TILED`] numbers, one after another.
+    widest pub(crate) fn gram_tiled<T, A>(out: &mut [T], vectors: &[T], n: usize) {
+        in_tiles!(n, A, gram::<T>(out, vectors, n));
+    }
+}
+
+#[inline(always)]
+fn gram<T: Real, A: Arithmetic, const TALL: usize>(out: &mut [T], vectors: &[T], n: usize) {
+    for columns in blocks(n) {
+        let first = columns.start;
+        let block = &mut out[first * n..columns.end * n];
+        for window in windows::<TALL>(first..n, n) {
+            let mut tile = [[T::ZERO; TALL]; WIDE];
+            accumulate::<T, A, TALL, true>(&mut tile, (vectors, window), (vectors, first), n);
+            store(&tile, block, n, window);
+        }
+    }
+}
+
+dispatched! {
     /// The product of two matrices stored by columns, the left one with n ≥ [`SMALLEST_TILED`] rows.
     widest pub(crate) fn multiply_tiled<T, A>(out: &mut [T], left: &[T], right: &[T], n: usize) {
         in_tiles!(n, A, product::<T>(out, left, right, n));

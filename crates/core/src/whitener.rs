@@ -130,9 +130,8 @@ const CHANNELS_PER_THINNING: usize = 16;
 const ROWS_OF_ERROR: f64 = 1000.0;
 /// A channel is left out after so many samples without use at least.
 const LEAST_CHANNEL_PATIENCE: f64 = 100.0;
-/// The map is made anew when this part of the covariance in force is new, or, where that is uncertain by more, as much as
-/// it is uncertain; but soon enough.
-const MOVED: std::ops::RangeInclusive<f64> = 0.03..=0.25;
+/// The map is made anew when this part of the covariance in force is new.
+const MOVED: f64 = 0.03;
 /// A whitener without training begins with so many rows.
 const FIRST_ROWS: usize = 8;
 /// The largest step of the synapses, where rows are many and their time constant is short.
@@ -260,8 +259,7 @@ impl<T: Real> Whitener<T> {
         if self.leave_out_useless() {
             self.change_channels();
         }
-        let uncertain = (self.channels() as f64 / self.estimator.rows_in_force()).sqrt();
-        if self.estimator.moved() >= uncertain.clamp(*MOVED.start(), *MOVED.end()) {
+        if self.estimator.moved() >= MOVED {
             self.draw_map();
             self.learn_synapses();
         }
@@ -329,9 +327,15 @@ impl<T: Real> Whitener<T> {
 
     /// Makes the map that of the covariance in force.
     fn draw_map(&mut self) {
-        let Self { estimator, map, live, settings, .. } = self;
+        let Self { estimator, map, screen, live, settings, unit, .. } = self;
         map.follow(estimator.covariance_in_force(), live, settings.floor, settings.strength);
         estimator.settle();
+        // What moves is measured by what a channel has shown for long, not by channels in other units.
+        let floor = settings.floor;
+        for (channel, usual) in estimator.usual_deviations().enumerate() {
+            let usual = usual.max(floor * map.scale).min(map.scale);
+            screen.set_tolerance(channel, floor * usual * *unit);
+        }
         if self.block.rows == 0 {
             self.estimator.mean_into((self.rows_together as f64 - 1.0) / 2.0, &mut self.map.mean);
         }
@@ -421,7 +425,7 @@ impl<T: Real> Whitener<T> {
 
     /// Values of this size or larger, of either sign, are bad.
     pub fn largest(&self) -> f64 {
-        self.limits().largest
+        self.limit()
     }
 
     /// How many samples there have been of each kind; cheaper than the whole [`Self::status`].

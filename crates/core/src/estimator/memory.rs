@@ -1,7 +1,7 @@
 //! Remembers rows: their mean, covariance and trend, with a memory that grows until it is full and then forgets.
 
-use super::block::BlockMoments;
-use crate::kernels::blend;
+use crate::kernels::{add_scaled, blend};
+use crate::linalg::gram;
 use crate::matrix::Matrix;
 #[cfg(feature = "model-file")]
 use crate::{
@@ -75,32 +75,57 @@ impl Memory {
         self.covariance.as_mut_slice().copy_from_slice(covariance.as_slice());
     }
 
-    /// Takes in a block of rows, forgetting as much as there is no room for.
-    pub fn absorb(&mut self, block: &mut BlockMoments) {
-        let rows = block.count as f64;
-        let kept = (self.length - rows).max(0.0).min(self.count);
-        let total = kept + rows;
-        let (old, new, spread) = (kept / total, 1.0 / total, kept * rows / (total * total));
-        let n = self.mean.len();
-        block.offset.clear();
-        block.offset.extend(block.mean.iter().zip(&self.mean).map(|(own, mean)| own - mean));
-        for j in 0..n {
-            let factor = spread * block.offset[j];
+    /// Takes in the rows that another one holds, forgetting as much as there is no room for. `offset` is scratch.
+    pub fn absorb(&mut self, rows: &Self, offset: &mut Vec<f64>) {
+        let kept = (self.length - rows.count).max(0.0).min(self.count);
+        let total = kept + rows.count;
+        let (old, new) = (kept / total, rows.count / total);
+        let spread = old * new;
+        offset.clear();
+        offset.extend(rows.mean.iter().zip(&self.mean).map(|(own, mean)| own - mean));
+        for j in 0..self.mean.len() {
             blend(
                 &mut self.covariance.column_mut(j)[j..],
-                [old, new, factor],
-                &block.comoments.column(j)[j..],
-                &block.offset[j..],
+                [old, new, spread * offset[j]],
+                &rows.covariance.column(j)[j..],
+                &offset[j..],
             );
         }
-        let later = block.time - self.time;
-        for (drift, offset) in self.drift.iter_mut().zip(&block.offset) {
-            *drift = old * *drift + spread * later * offset;
+        let later = rows.time - self.time;
+        for ((drift, own), offset) in self.drift.iter_mut().zip(&rows.drift).zip(offset.iter()) {
+            *drift = old * *drift + new * own + spread * later * offset;
         }
-        self.time_variance = old * self.time_variance + spread * later * later;
-        self.mean.iter_mut().zip(&block.offset).for_each(|(mean, offset)| *mean += rows * new * offset);
-        self.time += rows * new * later;
+        self.time_variance = old * self.time_variance + new * rows.time_variance + spread * later * later;
+        add_scaled(&mut self.mean, new, offset);
+        self.time += new * later;
         self.count = total;
+    }
+
+    /// Becomes the memory of some rows about the middle of their time, of which there is at least one. Each brings,
+    /// beside what it shows, the variance of what had to be imagined of it. The rows are overwritten.
+    pub fn hold(&mut self, rows: &mut [f64], time: f64, imagined: Option<&Matrix>) {
+        let n = self.mean.len();
+        let (first, later) = rows.split_at_mut(n);
+        self.count = 1.0 + (later.len() / n) as f64;
+        (self.time, self.time_variance) = (time, 0.0);
+        // About the first row, so that a constant has a variance of exactly zero.
+        self.mean.fill(0.0);
+        for row in later.chunks_exact(n) {
+            for ((sum, first), s) in self.mean.iter_mut().zip(first.iter()).zip(row) {
+                *sum += s - first;
+            }
+        }
+        for (mean, first) in self.mean.iter_mut().zip(first) {
+            *mean = *first + *mean / self.count;
+        }
+        let each = self.count.sqrt().recip();
+        for row in rows.chunks_exact_mut(n) {
+            row.iter_mut().zip(&self.mean).for_each(|(s, mean)| *s = each * (*s - mean));
+        }
+        gram(self.covariance.as_mut_slice(), rows, n);
+        if let Some(imagined) = imagined {
+            add_scaled(self.covariance.as_mut_slice(), 1.0, imagined.as_slice());
+        }
     }
 
     /// The variance of the times, large enough to divide by.

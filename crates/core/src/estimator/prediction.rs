@@ -1,8 +1,11 @@
 //! Turns a memory into a prediction of rows to come, and scores it.
 //!
-//! A prediction is a multivariate Student density with the memory's mean and covariance, in three variants: as it is,
-//! with the mean carried on along its trend, and with the covariance scaled by how large rows have been lately. All
-//! three cost one solve, y = L⁻¹(x − m): the trend is a correction of rank one, the gain a factor.
+//! A prediction is a density with the memory's mean and covariance, in three variants: as it is, with the mean carried
+//! on along its trend, and with the covariance scaled by how large rows have been lately. All three cost one solve,
+//! y = L⁻¹(x − m): the trend is a correction of rank one, the gain a factor.
+//!
+//! The density is Gaussian where memories are weighed, because a Gaussian answers; and a multivariate Student density
+//! where a change is asked for, because recordings have heavier tails.
 
 use super::memory::Memory;
 use crate::kernels::{inner, solve_triangle};
@@ -20,8 +23,7 @@ pub(crate) const PLAIN: usize = 0;
 pub(crate) const TREND: usize = 1;
 pub(crate) const GAIN: usize = 2;
 
-/// Degrees of freedom of the densities. Recordings have heavier tails than a Gaussian, under which one artefact would
-/// outweigh a thousand ordinary rows.
+/// Degrees of freedom of the Student density. Under a Gaussian one artefact would outweigh a thousand ordinary rows.
 const FREEDOM: f64 = 4.0;
 
 /// How much larger than it should be a covariance may be before that costs anything: with this part of the calibrated
@@ -34,8 +36,13 @@ fn width(channels: f64) -> f64 {
     ALLOWANCE * (FREEDOM - 1.0 / (0.7 + 0.115 * channels))
 }
 
-/// −ln of the density of a row with |y|² = `square` under a covariance with this determinant, up to a constant.
-pub(crate) fn student_loss(square: f64, log_determinant: f64, channels: f64) -> f64 {
+/// −ln of the Gaussian density of a row with |y|² = `square` under a covariance with this determinant, up to a constant.
+pub(crate) fn gaussian_loss(square: f64, log_determinant: f64) -> f64 {
+    0.5 * (square + log_determinant)
+}
+
+/// The same of the Student density.
+fn student_loss(square: f64, log_determinant: f64, channels: f64) -> f64 {
     0.5 * ((FREEDOM + channels) * (square / width(channels)).ln_1p() + log_determinant)
 }
 
@@ -46,13 +53,13 @@ const MOST_EXPLAINED: f64 = 0.999;
 const EMPTY: f64 = 4.0;
 
 /// What an expert without a prediction loses, compared with others.
-const NO_PREDICTION: f64 = 1e6;
+pub(crate) const NO_PREDICTION: f64 = 1e6;
 
 /// A memory as it was some time ago.
 #[derive(Clone, Debug)]
 pub(crate) struct Prediction {
-    /// Counts how often it was made; 0 if there is none yet.
-    pub version: u64,
+    /// Whether there is one yet.
+    pub is_made: bool,
     mean: Vec<f64>,
     /// L of the covariance L Lᵀ of the channels that take part, lifted by the floor; 1 on the diagonal of the others.
     lower: Matrix,
@@ -72,16 +79,18 @@ pub(crate) struct Prediction {
     pub gain: f64,
 }
 
-/// Losses of the variants for one row, in nats up to a common constant, and |y|².
+/// What a prediction says of a row: how improbable it is under each of the variants, in nats up to a common constant,
+/// as a Gaussian and with heavy tails; and |y|².
 pub(crate) struct Losses {
-    pub of: [f64; VARIANTS],
+    pub gaussian: [f64; VARIANTS],
+    pub heavy: [f64; VARIANTS],
     pub square: f64,
 }
 
 impl Prediction {
     pub fn new(channels: usize) -> Self {
         Self {
-            version: 0,
+            is_made: false,
             mean: vec![0.0; channels],
             lower: Matrix::zeros(channels, channels),
             reciprocals: vec![0.0; channels],
@@ -98,11 +107,7 @@ impl Prediction {
 
     /// Becomes the same as another one.
     pub fn copy_from(&mut self, other: &Self) {
-        if self.version == other.version {
-            self.gain = other.gain;
-            return;
-        }
-        self.version = other.version;
+        self.is_made = other.is_made;
         self.mean.copy_from_slice(&other.mean);
         self.lower.as_mut_slice().copy_from_slice(other.lower.as_slice());
         self.reciprocals.copy_from_slice(&other.reciprocals);
@@ -113,15 +118,15 @@ impl Prediction {
     }
 
     /// Becomes what a memory predicts now, if it has seen anything vary.
-    pub fn make(&mut self, memory: &Memory, live: &[bool], floor: f64, version: u64, room: &mut Room) {
+    pub fn make(&mut self, memory: &Memory, live: &[bool], floor: f64, room: &mut Room) {
         let power = memory.power(live);
-        self.version = 0;
+        self.is_made = false;
         if !(power > 0.0 && power.is_finite())
             || self.factorise(memory, live, floor * floor * power, room).is_none()
         {
             return;
         }
-        (self.version, self.power) = (version, power);
+        (self.is_made, self.power) = (true, power);
         self.mean.copy_from_slice(&memory.mean);
         let own = || live.iter().zip(&self.reciprocals).filter(|(live, _)| **live);
         self.log_determinant = -2.0 * own().map(|(_, reciprocal)| reciprocal.ln()).sum::<f64>();
@@ -163,31 +168,48 @@ impl Prediction {
         room.cholesky(self.lower.as_mut_slice(), &mut self.reciprocals).ok()
     }
 
-    /// Scores a row at this time. `y` is scratch.
-    pub fn score(&self, row: &[f64], time: f64, live: &[bool], y: &mut [f64]) -> Losses {
-        if self.version == 0 {
-            return Losses { of: [NO_PREDICTION; VARIANTS], square: live.len() as f64 };
+    /// Scores rows, each with its time, all in one pass over the factor. `y` is scratch.
+    pub fn score<'a>(
+        &self,
+        rows: impl Iterator<Item = (&'a [f64], f64)> + Clone,
+        live: &[bool],
+        y: &mut Vec<f64>,
+        mut take: impl FnMut(usize, Losses),
+    ) {
+        if !self.is_made {
+            let (none, square) = ([NO_PREDICTION; VARIANTS], live.len() as f64);
+            let nothing = || Losses { gaussian: none, heavy: none, square };
+            rows.enumerate().for_each(|(place, _)| take(place, nothing()));
+            return;
         }
-        let mut channels = 0.0;
-        for (((y, s), mean), live) in y.iter_mut().zip(row).zip(&self.mean).zip(live) {
-            *y = if *live { s - mean } else { 0.0 };
-            channels += f64::from(u8::from(*live));
+        y.clear();
+        for (row, _) in rows.clone() {
+            let centred = row.iter().zip(&self.mean).zip(live);
+            y.extend(centred.map(|((s, mean), live)| if *live { s - mean } else { 0.0 }));
         }
         solve_triangle(self.lower.as_slice(), &self.reciprocals, y);
-        let (square, along) = (inner(y, y), inner(y, &self.trend));
-        let student = |square: f64, log_determinant: f64| student_loss(square, log_determinant, channels);
-        // y − c v, in coordinates in which the covariance around the line is I − v vᵀ.
+        let channels = live.iter().filter(|live| **live).count() as f64;
+        let normalisers = [
+            self.log_determinant,
+            self.log_determinant + (-self.trend_power).ln_1p(),
+            self.log_determinant + channels * self.gain.ln(),
+        ];
+        for (place, (y, (_, time))) in y.chunks_exact(live.len()).zip(rows).enumerate() {
+            let (square, along) = (inner(y, y), inner(y, &self.trend));
+            let squares = [square, self.about_line(square, along, time), square / self.gain];
+            let gaussian = |variant: usize| gaussian_loss(squares[variant], normalisers[variant]);
+            let heavy = |variant: usize| student_loss(squares[variant], normalisers[variant], channels);
+            let (gaussian, heavy) = (std::array::from_fn(gaussian), std::array::from_fn(heavy));
+            take(place, Losses { gaussian, heavy, square });
+        }
+    }
+
+    /// |y − c v|² for a row at this time, in coordinates in which the covariance around the line is I − v vᵀ.
+    fn about_line(&self, square: f64, along: f64, time: f64) -> f64 {
         let (c, power) = ((time - self.time) / self.time_spread, self.trend_power);
         let along_line = along - c * power;
-        let about_line = square - 2.0 * c * along + c * c * power + along_line * along_line / (1.0 - power);
-        Losses {
-            of: [
-                student(square, self.log_determinant),
-                student(about_line.max(0.0), self.log_determinant + (-power).ln_1p()),
-                student(square / self.gain, self.log_determinant + channels * self.gain.ln()),
-            ],
-            square,
-        }
+        let about = square - 2.0 * c * along + c * c * power + along_line * along_line / (1.0 - power);
+        about.max(0.0)
     }
 }
 
@@ -195,7 +217,7 @@ impl Prediction {
 impl Prediction {
     pub fn archive<A: Archive>(&mut self, archive: &mut A, name: &str) -> Result<()> {
         let n = self.mean.len();
-        archive.value(&format!("{name}.version"), &mut self.version)?;
+        archive.value(&format!("{name}.is_made"), &mut self.is_made)?;
         archive.value(&format!("{name}.log_determinant"), &mut self.log_determinant)?;
         archive.value(&format!("{name}.time"), &mut self.time)?;
         archive.value(&format!("{name}.time_spread"), &mut self.time_spread)?;
@@ -232,9 +254,8 @@ impl Prediction {
             "a number",
             self.log_determinant,
         )?;
-        let made = self.version == 0;
         require_all(&format!("{name}.reciprocals"), &self.reciprocals, "positive numbers", |r| {
-            made || positive(r)
+            !self.is_made || positive(r)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Answers rows of input at once, and hands them to the estimator block by block.
 
-use super::screen::{Limits, Row, WILD};
+use super::screen::{Row, WILD};
 use super::{BadSamples, Follow, Whitener};
 use crate::error::{Error, Result};
 use crate::kernels::{all_finite, inner};
@@ -63,12 +63,11 @@ impl<T: Real> Whitener<T> {
         self.block.good.clear();
         let mut outcome = Ok(());
         for (row, s) in stimuli.chunks_exact(n).enumerate() {
-            let limits = self.limits();
-            if row > 0 && self.screen.would_revive(s, limits) {
+            if row > 0 && self.screen.would_revive(s, self.limit()) {
                 // Rows that are answered together have the same channels.
                 break;
             }
-            match self.look_at(s, limits) {
+            match self.look_at(s) {
                 Row::Good => self.centre(s, row),
                 Row::Bad { channel } if self.settings.bad_samples == BadSamples::Error => {
                     outcome = Err(Error::BadSample {
@@ -87,16 +86,13 @@ impl<T: Real> Whitener<T> {
         outcome.map(|()| taken)
     }
 
-    /// The limits within which a value can be used now.
-    pub(super) fn limits(&self) -> Limits {
-        Limits {
-            largest: self.settings.saturation.unwrap_or(f64::INFINITY).min(FARTHEST * self.unit),
-            tolerance: self.settings.floor * self.scale(),
-        }
+    /// Values this large are saturated, or too large to be squared.
+    pub(super) fn limit(&self) -> f64 {
+        self.settings.saturation.unwrap_or(f64::INFINITY).min(FARTHEST * self.unit)
     }
 
-    fn look_at(&mut self, s: &[T], limits: Limits) -> Row {
-        let (row, revived) = self.screen.screen(s, limits);
+    fn look_at(&mut self, s: &[T]) -> Row {
+        let (row, revived) = self.screen.screen(s, self.limit());
         self.welcome(revived);
         self.samples.seen += 1;
         if row != Row::Good {
@@ -173,7 +169,7 @@ impl<T: Real> Whitener<T> {
     }
 
     fn note(&mut self, s: &[T], place: usize) {
-        let silent = self.screen.watch(s, self.limits().tolerance);
+        let silent = self.screen.watch(s);
         // Who has no map yet needs one, whether or not it is to follow anything.
         if self.started && (!self.adapting || self.settings.follow == Follow::Nothing) {
             return;

@@ -46,7 +46,7 @@ impl<T: Real> Whitener<T> {
     /// Answers a row without learning, and writes the answer. Returns the first channel that cannot be used, if any.
     fn answer_and_write(&mut self, s: &[T], out: &mut [T], write: &mut dyn FnMut(&mut [T])) -> Option<usize> {
         let before = self.screen.clone();
-        let (verdict, revived) = self.screen.screen(s, self.limits());
+        let (verdict, revived) = self.screen.screen(s, self.limit());
         let after = std::mem::replace(&mut self.screen, before);
         if let Row::Bad { channel } = verdict {
             fill_bad(self.settings.bad_samples, &self.last, out);

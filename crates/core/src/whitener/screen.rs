@@ -25,8 +25,6 @@ pub(super) struct Screen {
     own: Vec<Channel>,
     /// For how many rows nothing at all has changed.
     still: u64,
-    /// The largest tolerance that `run` was counted with.
-    tolerance: f64,
     /// For how many rows a channel must have been useless to be left out.
     pub patience: u64,
 }
@@ -39,6 +37,9 @@ struct Channel {
     #[cfg_attr(feature = "model-file", serde(with = "crate::archive::nan_as_null"))]
     reference: f64,
     run: u64,
+    /// How far it has been from there meanwhile, and what it must move by to count as moving.
+    departed: f64,
+    tolerance: f64,
     /// Its last value.
     #[cfg_attr(feature = "model-file", serde(with = "crate::archive::nan_as_null"))]
     latest: f64,
@@ -49,27 +50,18 @@ struct Channel {
 
 impl Channel {
     fn revive(&mut self) {
-        *self = Self { exclusion: None, run: 0, ..*self };
+        *self = Self { exclusion: None, run: 0, departed: 0.0, ..*self };
     }
 
     /// Whether a channel that was left out has a signal again.
-    fn shows_life(&self, value: f64, limits: Limits) -> bool {
-        let moves = |tolerance: f64| !((value - self.reference).abs() <= REVIVAL * tolerance);
+    fn shows_life(&self, value: f64, limit: f64) -> bool {
+        let moves = || !((value - self.reference).abs() <= REVIVAL * self.tolerance);
         match self.exclusion {
             None => false,
-            Some(Exclusion::Constant) => usable(value, limits.largest) && moves(limits.tolerance),
-            Some(Exclusion::Bad) => usable(value, limits.largest),
+            Some(Exclusion::Constant) => usable(value, limit) && moves(),
+            Some(Exclusion::Bad) => usable(value, limit),
         }
     }
-}
-
-/// The limits within which a value can be used.
-#[derive(Clone, Copy)]
-pub(super) struct Limits {
-    /// Values this large are saturated, or too large to be squared.
-    pub largest: f64,
-    /// What a channel must move by to count as moving.
-    pub tolerance: f64,
 }
 
 /// Beyond this the squares of values could overflow.
@@ -94,16 +86,15 @@ pub(super) enum Row {
 const SILENT_AFTER: u64 = 10;
 /// A channel moves if it has done so within so many rows.
 const MOVES_WITHIN: u64 = 10;
-/// A measure of movement so many times finer than the one before asks anew who moves.
-const COARSER: f64 = 2.0;
 /// An excluded channel comes back when it moves by this many tolerances at once.
 const REVIVAL: f64 = 4.0;
 
 impl Screen {
     pub fn new(channels: usize, patience: u64) -> Self {
         let (reference, latest) = (f64::NAN, f64::NAN);
-        let channel = Channel { reference, run: 0, latest, bad_run: 0, exclusion: None };
-        Self { own: vec![channel; channels], still: 0, tolerance: 0.0, patience }
+        let (departed, tolerance) = (0.0, 0.0);
+        let channel = Channel { reference, run: 0, departed, tolerance, latest, bad_run: 0, exclusion: None };
+        Self { own: vec![channel; channels], still: 0, patience }
     }
 
     pub fn live_count(&self) -> usize {
@@ -128,6 +119,15 @@ impl Screen {
         live.extend(self.own.iter().map(|channel| channel.exclusion.is_none()));
     }
 
+    /// Says what a channel must move by to count as moving. One that has moved by this measure does not rest.
+    pub fn set_tolerance(&mut self, index: usize, tolerance: f64) {
+        let channel = &mut self.own[index];
+        channel.tolerance = tolerance;
+        if channel.departed > tolerance {
+            (channel.reference, channel.run, channel.departed) = (channel.latest, 0, 0.0);
+        }
+    }
+
     /// Leaves a channel out that rests at `reference`.
     pub fn exclude(&mut self, index: usize, why: Exclusion, reference: f64) {
         let channel = &mut self.own[index];
@@ -136,18 +136,18 @@ impl Screen {
 
     /// Looks at a row before it is used. A channel that shows life takes part again from this row on.
     /// Returns also how many did.
-    pub fn screen<T: Real>(&mut self, row: &[T], limits: Limits) -> (Row, u64) {
+    pub fn screen<T: Real>(&mut self, row: &[T], limit: f64) -> (Row, u64) {
         let (mut verdict, mut revived) = (Row::Good, 0);
         for (index, (channel, value)) in self.own.iter_mut().zip(row).enumerate() {
             let value = value.to_f64();
-            if channel.shows_life(value, limits) {
+            if channel.shows_life(value, limit) {
                 channel.revive();
                 revived += 1;
             }
             if channel.exclusion.is_some() {
                 continue;
             }
-            let usable = usable(value, limits.largest);
+            let usable = usable(value, limit);
             channel.bad_run = if usable { 0 } else { channel.bad_run + 1 };
             if !usable && verdict == Row::Good {
                 verdict = Row::Bad { channel: index };
@@ -157,8 +157,8 @@ impl Screen {
     }
 
     /// Whether this row would bring a channel back.
-    pub fn would_revive<T: Real>(&self, row: &[T], limits: Limits) -> bool {
-        self.own.iter().zip(row).any(|(channel, value)| channel.shows_life(value.to_f64(), limits))
+    pub fn would_revive<T: Real>(&self, row: &[T], limit: f64) -> bool {
+        self.own.iter().zip(row).any(|(channel, value)| channel.shows_life(value.to_f64(), limit))
     }
 
     /// Brings back the channels of which `alive` says so. Returns how many those are.
@@ -174,23 +174,19 @@ impl Screen {
     }
 
     /// Takes note of a good row. Returns whether the input is silent.
-    pub fn watch<T: Real>(&mut self, row: &[T], tolerance: f64) -> bool {
-        if tolerance < self.tolerance / COARSER {
-            // Who does not move by the old measure may move by the new one.
-            self.own.iter_mut().for_each(|channel| channel.run = 0);
-            self.tolerance = tolerance;
-        }
-        self.tolerance = self.tolerance.max(tolerance);
+    pub fn watch<T: Real>(&mut self, row: &[T]) -> bool {
         let mut still = true;
         for (channel, value) in self.own.iter_mut().zip(row) {
             if channel.exclusion.is_some() {
                 continue;
             }
             let value = value.to_f64();
-            if (value - channel.reference).abs() <= tolerance {
+            let departed = (value - channel.reference).abs();
+            if departed <= channel.tolerance {
                 channel.run += 1;
+                channel.departed = channel.departed.max(departed);
             } else {
-                (channel.reference, channel.run) = (value, 0);
+                (channel.reference, channel.run, channel.departed) = (value, 0, 0.0);
             }
             still &= value == channel.latest;
             channel.latest = value;
@@ -217,17 +213,24 @@ impl Screen {
 #[cfg(feature = "model-file")]
 impl Screen {
     pub fn archive<A: Archive>(&mut self, archive: &mut A) -> Result<()> {
-        let Self { own, still, tolerance, patience: _ } = self;
+        let Self { own, still, patience: _ } = self;
         let channels = own.len();
         archive.value("channels", own)?;
         archive.value("still", still)?;
-        archive.value("tolerance", tolerance)?;
         if !A::READS {
             return Ok(());
         }
         require("channels", own.len() == channels, &format!("{channels} of them"), own.len())?;
-        let sound = self.tolerance >= 0.0 && self.tolerance.is_finite();
-        require("tolerance", sound, "a number that is not negative", self.tolerance)?;
+        for channel in &*own {
+            let sound = |value: f64| value >= 0.0 && value.is_finite();
+            require(
+                "tolerance",
+                sound(channel.tolerance),
+                "a number that is not negative",
+                channel.tolerance,
+            )?;
+            require("departed", sound(channel.departed), "a number that is not negative", channel.departed)?;
+        }
         require("channels", self.live_count() > 0, "one at least that is not excluded", "none")?;
         Ok(())
     }
