@@ -15,7 +15,7 @@
 //!
 //! - All rows up to a horizon are predicted at once. What a memory says about the very next row is mostly what
 //!   neighbouring rows have in common, and that is signal; a context lasts.
-//! - Losses count a tenth, because rows of a recording are not independent of one another.
+//! - Losses count a twentieth, because rows of a recording are not independent of one another.
 //!
 //! A *challenger* is a memory that began a little while ago. After a sharp change all other memories still hold the old
 //! context; a challenger born after it does not, and once enough speaks for it ([`EVIDENCE`]) it becomes the memory since
@@ -50,8 +50,10 @@ use crate::matrix::Matrix;
 const ROWS_PER_CHANNEL: f64 = 2.0;
 /// And so many at least.
 const LEAST_ROWS: f64 = 32.0;
-/// So many rows are predicted at once where nobody has said how long the shortest memory is.
-const HORIZON: f64 = 32.0;
+/// Half of the shortest memory is predicted at once where nobody has said how long that is,
+const HORIZON: f64 = 0.5;
+/// and so many rows at least.
+const LEAST_HORIZON: f64 = 32.0;
 /// The number of lengths, each twice the one before.
 const RUNGS: usize = 10;
 /// So many challengers are under way.
@@ -61,17 +63,20 @@ const YOUNGER: f64 = 4.0;
 /// What must speak for a challenger, in nats.
 const EVIDENCE: f64 = 24.0;
 /// What of it must have come lately, compared with the mixture, which follows the same change meanwhile.
-const LATELY: f64 = 3.0;
+const LATELY: f64 = 1.0;
 /// Evidence begins so many times the shortest memory after what it is evidence of.
-const LAG: f64 = 1.5;
+const LAG: f64 = 0.5;
 /// A challenger believed so soon after another, in times of the shortest memory, is one of the same change.
 const SAME: f64 = 2.0;
 /// The weight that it then has.
-const TRUST: f64 = 0.999;
+const TRUST: f64 = 0.9;
+/// A memory must have been beaten by a shorter one for so many times the length of that one to begin again with what it
+/// holds: a rare burst, which the longer one has foreseen, is then among what was predicted.
+const PATIENCE: f64 = 4.0;
 /// What is shared in the time of the shortest memory, for each rate.
-const SHARES: [f64; 3] = [1.0 / 256.0, 1.0 / 4096.0, 1.0 / 65536.0];
+const SHARES: [f64; 3] = [1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
 /// The prior weight of a memory, relative to one half as long.
-const LONGER: f64 = 1.1;
+const LONGER: f64 = 1.2;
 /// The prior weight of a trend or a gain, relative to none.
 const SHYNESS: f64 = 0.01;
 /// Gains remember so many times the shortest memory.
@@ -162,8 +167,9 @@ impl Estimator {
     /// One for so many channels that knows nothing yet. The shortest memory is `shortest` rows, or as many as a
     /// covariance needs. What changes within that time is signal, so that as many rows are predicted at once.
     pub fn new(channels: usize, shortest: Option<f64>, floor: f64, most_rows: usize) -> Self {
-        let horizon = shortest.unwrap_or(HORIZON);
-        let shortest = shortest.unwrap_or_else(|| usual_shortest(channels));
+        let usual = usual_shortest(channels);
+        let horizon = shortest.unwrap_or((HORIZON * usual).max(LEAST_HORIZON));
+        let shortest = shortest.unwrap_or(usual);
         let lengths = (0..RUNGS).map(|rung| shortest * f64::from(1 << rung)).chain([f64::INFINITY]);
         let memories: Vec<Expert> = lengths.map(|length| Expert::new(channels, length)).collect();
         let trust = |rung: usize| LONGER.powi(i32::try_from(rung).unwrap_or(i32::MAX));
@@ -309,12 +315,14 @@ impl Estimator {
     }
 
     /// What a memory has taken in long ago may be a million times too large, and forgotten only after a long time. So one
-    /// that the next shorter one has beaten for long begins again with what that one holds.
+    /// that the next shorter one has beaten all the time for long begins again with what that one holds.
     fn renew_spoilt(&mut self) {
         for longer in 1..self.memories.len() {
-            if self.spoilt[longer - 1].nats > EVIDENCE {
-                let (shorter, rest) = self.memories.split_at_mut(longer);
-                rest[0].copy_from(&shorter[longer - 1]);
+            let (shorter, rest) = self.memories.split_at_mut(longer);
+            let (shorter, own) = (&shorter[longer - 1], &mut rest[0]);
+            let Evidence { nats, since } = self.spoilt[longer - 1];
+            if nats > EVIDENCE && self.time - since > PATIENCE * shorter.memory.count {
+                own.copy_from(shorter);
                 self.spoilt[longer - 1] = Evidence { nats: 0.0, since: self.time };
                 self.moved = ELSEWHERE;
             }

@@ -130,8 +130,14 @@ const CHANNELS_PER_THINNING: usize = 16;
 const ROWS_OF_ERROR: f64 = 1000.0;
 /// A channel is left out after so many samples without use at least.
 const LEAST_CHANNEL_PATIENCE: f64 = 100.0;
-/// The map is made anew when this part of the covariance in force is new.
-const MOVED: f64 = 0.03;
+/// The map is made anew when this part of the covariance in force is new, for each part by which that is uncertain by
+/// itself;
+const UNCERTAIN: f64 = 1.5;
+/// but what rests on few rows follows what changes fast, and waits only for this, times the root of its rows for each
+/// channel;
+const FOLLOWS: f64 = 0.02;
+/// and it is not made anew for less than this.
+const LEAST_MOVED: f64 = 0.03;
 /// A whitener without training begins with so many rows.
 const FIRST_ROWS: usize = 8;
 /// The largest step of the synapses, where rows are many and their time constant is short.
@@ -259,7 +265,8 @@ impl<T: Real> Whitener<T> {
         if self.leave_out_useless() {
             self.change_channels();
         }
-        if self.estimator.moved() >= MOVED {
+        let certain = (self.estimator.rows_in_force() / self.channels() as f64).sqrt();
+        if self.estimator.moved() >= (FOLLOWS * certain).min(UNCERTAIN / certain).max(LEAST_MOVED) {
             self.draw_map();
             self.learn_synapses();
         }

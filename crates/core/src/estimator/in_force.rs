@@ -2,21 +2,35 @@
 
 use super::memory::Memory;
 use super::prediction::{GAIN, PLAIN, TREND, VARIANTS};
-use super::{Estimator, RUNGS, Scratch};
+use super::{Estimator, Expert, RUNGS, Scratch};
 use crate::kernels::{add_scaled, inner};
 use crate::matrix::Matrix;
 
-/// An expert with less than this part of all weight is not asked: what is improbable may be a million times too large,
-/// and would drown what is known.
-const LEAST_HEARD: f64 = 0.01;
+/// Whoever has less than this part of all weight is unlikely. Those are heard all the same: where rows come in bursts, a
+/// long memory knows of them, and the shorter one that is believed between them does not.
+const UNLIKELY: f64 = 0.01;
+/// But not who speaks of variances so many times those of the likely ones: they are left from something else, and would
+/// drown what is known.
+const LOUDEST: f64 = 1e4;
 
 impl Estimator {
-    /// The weights of the experts that are asked.
+    /// The weights of the experts, without what is too loud.
     fn hear(&mut self) {
-        let heard = |weight: &f64| if *weight >= LEAST_HEARD { *weight } else { 0.0 };
-        let total: f64 = self.mixture.weights().iter().map(heard).sum();
-        let weights = self.scratch.heard.iter_mut().zip(self.mixture.weights());
-        weights.for_each(|(own, weight)| *own = heard(weight) / total);
+        let Self { memories, mixture, scratch, live, .. } = self;
+        let powers = |expert: &Expert| {
+            let power = expert.memory.power(live);
+            [power, power, expert.gain(power) * power]
+        };
+        let all = || mixture.weights().iter().zip(memories.iter().flat_map(powers));
+        let likely = || all().filter(|(weight, _)| **weight >= UNLIKELY);
+        let usual = likely().map(|(weight, power)| weight * power).sum::<f64>()
+            / likely().map(|(weight, _)| weight).sum::<f64>();
+        for (own, (weight, power)) in scratch.heard.iter_mut().zip(all()) {
+            let too_loud = *weight < UNLIKELY && power > LOUDEST * usual;
+            *own = if too_loud { 0.0 } else { *weight };
+        }
+        let total: f64 = scratch.heard.iter().sum();
+        scratch.heard.iter_mut().for_each(|weight| *weight /= total);
     }
 
     /// The mean in force, for a row that comes so much later.
@@ -48,11 +62,15 @@ impl Estimator {
             let memory = &expert.memory;
             let spread = memory.spread_of_times();
             let gain = expert.gain(memory.power(&self.live));
-            let share = own[PLAIN] + own[TREND] + own[GAIN] * gain;
-            add_lower(covariance, share, &memory.covariance);
-            add_outer(covariance, -own[TREND] / spread, &memory.drift);
+            let shares = [own[PLAIN], own[TREND], own[GAIN] * gain];
+            add_lower(covariance, shares.iter().sum(), &memory.covariance);
+            // Whoever is unlikely is heard for how large rows may be, and not for where they are.
+            let likely = |variant: &usize| own[*variant] >= UNLIKELY;
+            let about_trend = (0..VARIANTS).filter(|variant| *variant == TREND || !likely(variant));
+            let about_trend: f64 = about_trend.map(|variant| shares[variant]).sum();
+            add_outer(covariance, -about_trend / spread, &memory.drift);
             let ahead = [0.0, (self.time - memory.time) / spread, 0.0];
-            for variant in 0..VARIANTS {
+            for variant in (0..VARIANTS).filter(likely) {
                 offset.copy_from_slice(&memory.mean);
                 add_scaled(offset, ahead[variant], &memory.drift);
                 add_scaled(offset, -1.0, &mean);

@@ -70,7 +70,7 @@ pub(crate) struct Prediction {
     time_spread: f64,
     /// L⁻¹ of the mean's change in `time_spread`, and its squared length.
     trend: Vec<f64>,
-    trend_power: f64,
+    pub trend_power: f64,
     /// The number of directions with a variance of their own, which is E|y|².
     pub directions: f64,
     /// The mean variance of its channels.

@@ -1,15 +1,17 @@
 //! Weighs experts by what they predicted of the rows that came.
 
-use super::prediction::{NO_PREDICTION, PLAIN, VARIANTS, gaussian_loss};
+use super::prediction::{GAIN, NO_PREDICTION, PLAIN, Prediction, TREND, VARIANTS, gaussian_loss};
 use super::{CHALLENGERS, EVIDENCE, Estimator, Rows};
 
 /// What a log loss counts, because rows are not independent.
-const TEMPER: f64 = 0.1;
-/// What one row can say for a challenger at most, in nats.
+const TEMPER: f64 = 0.05;
+/// The same of what it says for a challenger.
+const CHALLENGING: f64 = 0.1;
+/// What one row can say for a challenger or a shorter memory at most, in nats.
 const MOST_SAID: f64 = 1.0;
 /// A challenger is believed after so many times the shortest memory at the soonest; so no row says more than its part.
 const LEAST_SHOWN: f64 = 2.5;
-/// One row in so many channels is scored: more channels say more about a row, and cost more.
+/// One row in so many channels is scored, and counts as one: more channels say more about a row, and cost more.
 const CHANNELS_PER_SCORED_ROW: usize = 16;
 
 /// What everybody said of the rows of a block.
@@ -23,7 +25,8 @@ pub(super) struct Scores {
     likelihoods: Vec<f64>,
     /// The losses of the variants of every memory over the block.
     losses: Vec<f64>,
-    old_weights: Vec<f64>,
+    /// The weight that each has gained by them.
+    gained: Vec<f64>,
     /// Rows in the coordinates of an expert.
     y: Vec<f64>,
 }
@@ -36,7 +39,7 @@ impl Scores {
             heavy: Vec::with_capacity(most_scored * (experts + CHALLENGERS)),
             likelihoods: vec![0.0; experts],
             losses: vec![0.0; experts],
-            old_weights: vec![0.0; experts],
+            gained: vec![0.0; experts],
             y: Vec::with_capacity(most_scored * channels),
         }
     }
@@ -86,13 +89,31 @@ impl Estimator {
         for (place, index) in scored().enumerate() {
             self.score(place, index, rows, stride as f64);
         }
-        let Scores { losses, old_weights, .. } = &mut self.scratch.scores;
-        old_weights.copy_from_slice(self.mixture.weights());
+        let Scores { losses, gained, .. } = &mut self.scratch.scores;
+        gained.copy_from_slice(self.mixture.weights());
         if learned > 0 {
             self.mixture.update(losses, learned as f64);
         }
-        let change = old_weights.iter().zip(self.mixture.weights());
-        self.moved += change.map(|(old, new)| (old - new).abs()).sum::<f64>() / 2.0;
+        gained.iter_mut().zip(self.mixture.weights()).for_each(|(own, new)| *own = new - *own);
+        self.moved += self.weight_moved();
+    }
+
+    /// How far the weights have moved in the last update. What goes from one memory to its neighbour moves by as much as
+    /// those two differ: not at all where they hold the same rows, and by a half where one is twice as long. What goes to a
+    /// trend or a gain moves by what that changes.
+    fn weight_moved(&self) -> f64 {
+        let by_memory = || self.scratch.scores.gained.chunks_exact(VARIANTS);
+        let mut carried = 0.0;
+        let along_ladder = by_memory().zip(self.memories.windows(2)).map(|(own, pair)| {
+            carried += own.iter().sum::<f64>();
+            let (one, other) = (pair[0].memory.count, pair[1].memory.count);
+            carried.abs() * (1.0 - one.min(other) / one.max(other))
+        });
+        let to_variants = by_memory().zip(&self.memories).map(|(own, expert)| {
+            let Prediction { trend_power, gain, .. } = expert.prediction;
+            own[TREND].abs() * trend_power + own[GAIN].abs() * gain.ln().abs().min(1.0)
+        });
+        along_ladder.sum::<f64>() + to_variants.sum::<f64>()
     }
 
     /// Asks everybody how improbable each of some rows is, one expert after another, so that its factor is at hand.
@@ -130,11 +151,12 @@ impl Estimator {
 
     /// Takes note of what everybody said of a row, which stands for `stride` of them.
     fn score(&mut self, place: usize, index: usize, rows: &Rows<'_>, stride: f64) {
-        self.score_challengers(place, self.time + index as f64, stride);
+        let time = self.time + index as f64;
+        self.score_challengers(place, time, stride);
         if rows.wild[index] {
             return;
         }
-        let Self { mixture, live, scratch, excess, .. } = self;
+        let Self { mixture, spoilt, live, scratch, excess, .. } = self;
         let Scores { gaussian, likelihoods, losses, .. } = &mut scratch.scores;
         let said = &gaussian[place * losses.len()..][..losses.len()];
         let mix = MixLoss::new(said, likelihoods);
@@ -145,24 +167,25 @@ impl Estimator {
             excess.rows += 1.0;
         }
         for (sum, loss) in losses.iter_mut().zip(said) {
-            *sum += stride * TEMPER * (*loss - mix.least).min(NO_PREDICTION);
+            *sum += TEMPER * (*loss - mix.least).min(NO_PREDICTION);
+        }
+        let best = |variants: &[f64]| variants.iter().copied().fold(f64::INFINITY, f64::min);
+        let neighbours = said.chunks_exact(VARIANTS).zip(said[VARIANTS..].chunks_exact(VARIANTS));
+        for (spoilt, (shorter, longer)) in spoilt.iter_mut().zip(neighbours) {
+            // A burst that the longer one has foreseen speaks for it with all its nats.
+            spoilt.add((TEMPER * (best(longer) - best(shorter))).min(MOST_SAID), time);
         }
     }
 
-    /// Collects what a row says for challengers, and for shorter memories against longer ones.
+    /// Collects what a row says for challengers.
     fn score_challengers(&mut self, place: usize, time: f64, stride: f64) {
-        let Self { memories, spoilt, challengers, mixture, scratch, shortest, .. } = self;
+        let Self { memories, challengers, mixture, scratch, shortest, .. } = self;
         let Scores { heavy, likelihoods, .. } = &mut scratch.scores;
         let experts = memories.len() * VARIANTS;
         let (said, of_challengers) =
             heavy[place * (experts + CHALLENGERS)..][..experts + CHALLENGERS].split_at(experts);
         let most = (EVIDENCE / (LEAST_SHOWN * *shortest)).min(MOST_SAID);
-        let tempered = |nats: f64| stride * (TEMPER * nats).clamp(-most, most);
-        let best = |variants: &[f64]| variants.iter().copied().fold(f64::INFINITY, f64::min);
-        let neighbours = said.chunks_exact(VARIANTS).zip(said[VARIANTS..].chunks_exact(VARIANTS));
-        for (spoilt, (shorter, longer)) in spoilt.iter_mut().zip(neighbours) {
-            spoilt.add(tempered(best(longer) - best(shorter)), time);
-        }
+        let tempered = |nats: f64| stride * (CHALLENGING * nats).clamp(-most, most);
         let mix = MixLoss::new(said, likelihoods);
         let now = mix.of(mixture.weights());
         let heard = challengers.iter_mut().zip(of_challengers);

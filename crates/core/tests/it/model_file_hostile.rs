@@ -308,28 +308,38 @@ fn settings_out_of_range_are_refused() {
 
 #[test]
 fn states_that_no_run_could_reach_are_refused() {
-    let excluded = json!({"reference": 0.0, "run": 0, "latest": 0.0, "bad_run": 0, "exclusion": "constant"});
+    let channel = |exclusion: Option<&str>, tolerance: f64| {
+        json!({
+            "reference": 0.0, "run": 0, "departed": 0.0, "tolerance": tolerance, "latest": 0.0, "bad_run": 0,
+            "exclusion": exclusion,
+        })
+    };
+    let [excluded, careless] = [channel(Some("constant"), 1.0), channel(None, -1.0)];
     for (name, value) in [
         ("block.rows", json!(4)),
         ("block.rows", json!(1_u64 << 40)),
         ("block.wild", json!([true, true, true, true, true])),
-        ("block.power", json!(-1.0)),
+        ("block.powers", json!([-1.0])),
         ("samples", json!(null)),
         ("map.scale", json!(-1.0)),
         ("map.scale", json!(1e300)),
-        ("map", json!(null)),
         ("unit", json!(3.0)),
         ("unit", json!(0.0)),
         ("memory0.count", json!(1e9)),
         ("memory10.count", json!(1e300)),
         ("memory3.level", json!(-1.0)),
-        ("memory3.now.power", json!(0.0)),
+        ("memory3.prediction.power", json!(0.0)),
         ("memory3.time_variance", json!(-1.0)),
-        ("memory3.now.gain", json!(-1.0)),
-        ("memory3.now.time_spread", json!(0.0)),
-        ("memory3.next.trend_power", json!(1.0)),
-        ("challenger.evidence", json!(16.0)),
-        ("challenger.born", json!(-1.0)),
+        ("memory3.prediction.gain", json!(-1.0)),
+        ("memory3.prediction.time_spread", json!(0.0)),
+        ("memory3.prediction.trend_power", json!(1.0)),
+        ("memory3.portion", json!(9)),
+        ("gathered0.power", json!(-1.0)),
+        ("blocks", json!(1_u64 << 60)),
+        ("spoilt2", json!(-1.0)),
+        ("challenger0.than_mixture", json!(-1.0)),
+        ("challenger1.born", json!(-1.0)),
+        ("predicted", json!(-1.0)),
         ("time", json!(-1.0)),
         ("moved", json!(-1.0)),
         ("live", json!([true])),
@@ -338,16 +348,20 @@ fn states_that_no_run_could_reach_are_refused() {
         ("responses.weight", json!(0.5)),
         ("channels", json!([])),
         ("channels", json!([excluded, excluded])),
+        ("channels", json!([careless, careless])),
         ("learned.count", json!(-1.0)),
         ("changes", json!((1_u64 << 53) + 1)),
     ] {
-        assert_refused(name, |parts| parts.about["state"][name] = value.clone());
+        assert_refused(if name == "channels" { "expected" } else { name }, |parts| {
+            let own = parts.about["state"].get_mut(name).unwrap_or_else(|| panic!("there is no {name}"));
+            *own = value.clone();
+        });
     }
     for (name, value) in [
         ("mixture", 1.5),
         ("mixture", -0.5),
         ("memory2.covariance", -1.0),
-        ("memory2.now.reciprocals", 0.0),
+        ("memory2.prediction.reciprocals", 0.0),
         ("block.values", 1e110),
         ("map.vectors", 1.5),
         ("synapses", 1.5),

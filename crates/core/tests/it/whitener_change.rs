@@ -62,7 +62,7 @@ fn a_change_is_whitened_within_a_few_shortest_memories_also_where_state_moves_in
     }
 }
 
-/// What a stretch of rank one leaves behind is forgotten as soon as a challenger has seen ordinary rows.
+/// What a stretch of rank one leaves behind stays possible for a while, and is then forgotten.
 #[test]
 fn after_a_stretch_of_rank_one_it_is_as_good_as_one_that_was_spared() {
     let n = 12;
@@ -75,7 +75,7 @@ fn after_a_stretch_of_rank_one_it_is_as_good_as_one_that_was_spared() {
             row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64));
         }
         whitened(&mut whitener, &rank_one);
-        let ordinary = gaussian(&own, 4000, 6);
+        let ordinary = gaussian(&own, 12_000, 6);
         whitened(&mut whitener, &ordinary);
         whitened(&mut spared, &ordinary);
         let (error, expected) = (error(&whitener, &own), error(&spared, &own));
@@ -113,16 +113,17 @@ fn counts_in(law: Law, rows: usize, settings: WhitenerSettings) -> SampleCounts 
     whitener.status().samples
 }
 
+/// Rows of infinite kurtosis look like a change once in a few hundred thousand.
 #[test]
-fn no_change_is_noticed_where_there_is_none() {
-    for law in [Law::Gaussian, Law::Autocorrelated { coefficient: 0.95 }, Law::StudentT { degrees: 3.0 }] {
+fn next_to_no_change_is_noticed_where_there_is_none() {
+    let laws = [Law::Gaussian, Law::Autocorrelated { coefficient: 0.95 }, Law::StudentT { degrees: 3.0 }];
+    for (law, most) in laws.into_iter().zip([0, 0, 1]) {
         let samples = counts_in(law, 50_000, WhitenerSettings::default());
-        assert_eq!((samples.switches, samples.exclusions), (0, 0), "{law:?}: {samples:?}");
+        assert!(samples.switches <= most && samples.exclusions == 0, "{law:?}: {samples:?}");
     }
 }
 
-/// What changes faster than the time constant is signal. Of contexts that alternate so often only the first change is
-/// sure to be told; the others are followed by short memories.
+/// What changes faster than the time constant is signal.
 #[test]
 fn a_longer_time_constant_is_calmer() {
     let contexts = [context(), covariance(CHANNELS, 7)];
@@ -130,12 +131,12 @@ fn a_longer_time_constant_is_calmer() {
         let settings = WhitenerSettings { time_constant, ..WhitenerSettings::default() };
         let mut whitener = trained::<f64>(&context(), settings);
         for visit in 0..20 {
-            whitened(&mut whitener, &gaussian(&contexts[visit % 2], 1000, visit as u64));
+            whitened(&mut whitener, &gaussian(&contexts[visit % 2], 2000, visit as u64));
         }
         whitener.status().samples.switches
     };
     let auto = noticed(None);
-    assert!((1..=19).contains(&auto), "{auto} of 19 changes");
+    assert!((17..=19).contains(&auto), "{auto} of 19 changes");
     assert_eq!(noticed(Some(Span::Samples(10_000.0))), 0);
 }
 
