@@ -73,6 +73,8 @@ const TRUST: f64 = 0.9;
 /// A memory must have been beaten by a shorter one for so many times the length of that one to begin again with what it
 /// holds: a rare burst, which the longer one has foreseen, is then among what was predicted.
 const PATIENCE: f64 = 4.0;
+/// But for no longer than so many times the shortest memory.
+const MOST_PATIENCE: f64 = 256.0;
 /// What is shared in the time of the shortest memory, for each rate.
 const SHARES: [f64; 3] = [1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
 /// The prior weight of a memory, relative to one half as long.
@@ -315,13 +317,16 @@ impl Estimator {
     }
 
     /// What a memory has taken in long ago may be a million times too large, and forgotten only after a long time. So one
-    /// that the next shorter one has beaten all the time for long begins again with what that one holds.
+    /// that the next shorter one has beaten all the time begins again with what that one holds: the memory since the last
+    /// change, which forgets nothing, as soon as enough speaks for it, and the others when it has gone on for long.
     fn renew_spoilt(&mut self) {
-        for longer in 1..self.memories.len() {
+        let last = self.memories.len() - 1;
+        for longer in 1..=last {
             let (shorter, rest) = self.memories.split_at_mut(longer);
             let (shorter, own) = (&shorter[longer - 1], &mut rest[0]);
             let Evidence { nats, since } = self.spoilt[longer - 1];
-            if nats > EVIDENCE && self.time - since > PATIENCE * shorter.memory.count {
+            let patience = (PATIENCE * shorter.memory.count).min(MOST_PATIENCE * self.shortest);
+            if nats > EVIDENCE && (longer == last || self.time - since > patience) {
                 own.copy_from(shorter);
                 self.spoilt[longer - 1] = Evidence { nats: 0.0, since: self.time };
                 self.moved = ELSEWHERE;
