@@ -68,13 +68,17 @@ const LATELY: f64 = 1.0;
 const LAG: f64 = 0.5;
 /// A challenger believed so soon after another, in times of the shortest memory, is one of the same change.
 const SAME: f64 = 2.0;
-/// The weight that it then has.
+/// The weight that it then has,
 const TRUST: f64 = 0.9;
+/// and that the memory of a context has which somebody has announced.
+const TRUST_IN_TOLD: f64 = 0.999;
 /// A memory must have been beaten by a shorter one for so many times the length of that one to begin again with what it
 /// holds: a rare burst, which the longer one has foreseen, is then among what was predicted.
 const PATIENCE: f64 = 4.0;
-/// But for no longer than so many times the shortest memory.
-const MOST_PATIENCE: f64 = 256.0;
+/// But for no longer than so many times the shortest memory,
+const MOST_PATIENCE: f64 = 128.0;
+/// and less for the one that forgets nothing by itself.
+const LAST_PATIENCE: f64 = 64.0;
 /// What is shared in the time of the shortest memory, for each rate.
 const SHARES: [f64; 3] = [1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
 /// The prior weight of a memory, relative to one half as long.
@@ -238,7 +242,7 @@ impl Estimator {
         last.memory.recall(count, &mean, &covariance);
         last.memory.time += *time;
         last.predict(live, *floor, &mut scratch.room);
-        self.mixture.favour((self.memories.len() - 1) * VARIANTS + PLAIN, TRUST);
+        self.mixture.favour((self.memories.len() - 1) * VARIANTS + PLAIN, TRUST_IN_TOLD);
         self.accepted = self.time;
         self.dismiss_challengers();
         self.moved = ELSEWHERE;
@@ -317,16 +321,16 @@ impl Estimator {
     }
 
     /// What a memory has taken in long ago may be a million times too large, and forgotten only after a long time. So one
-    /// that the next shorter one has beaten all the time begins again with what that one holds: the memory since the last
-    /// change, which forgets nothing, as soon as enough speaks for it, and the others when it has gone on for long.
+    /// that the next shorter one has beaten all the time for long begins again with what that one holds.
     fn renew_spoilt(&mut self) {
         let last = self.memories.len() - 1;
         for longer in 1..=last {
             let (shorter, rest) = self.memories.split_at_mut(longer);
             let (shorter, own) = (&shorter[longer - 1], &mut rest[0]);
             let Evidence { nats, since } = self.spoilt[longer - 1];
-            let patience = (PATIENCE * shorter.memory.count).min(MOST_PATIENCE * self.shortest);
-            if nats > EVIDENCE && (longer == last || self.time - since > patience) {
+            let most = if longer == last { LAST_PATIENCE } else { MOST_PATIENCE };
+            let patience = (PATIENCE * shorter.memory.count).min(most * self.shortest);
+            if nats > EVIDENCE && self.time - since > patience {
                 own.copy_from(shorter);
                 self.spoilt[longer - 1] = Evidence { nats: 0.0, since: self.time };
                 self.moved = ELSEWHERE;

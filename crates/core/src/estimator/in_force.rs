@@ -9,12 +9,12 @@ use crate::matrix::Matrix;
 /// Whoever has less than this part of all weight is unlikely. Those are heard all the same: where rows come in bursts, a
 /// long memory knows of them, and the shorter one that is believed between them does not.
 const UNLIKELY: f64 = 0.01;
-/// But not who speaks of variances so many times those of the likely ones: they are left from something else, and would
-/// drown what is known.
-const LOUDEST: f64 = 1e4;
+/// But the less, the more it is beyond so many times the variances of the likely ones: what is improbable may be a million
+/// times too large, and would drown what is known.
+const LOUDEST: f64 = 300.0;
 
 impl Estimator {
-    /// The weights of the experts, without what is too loud.
+    /// The weights of the experts, less what is too loud.
     fn hear(&mut self) {
         let Self { memories, mixture, scratch, live, .. } = self;
         let powers = |expert: &Expert| {
@@ -26,8 +26,8 @@ impl Estimator {
         let usual = likely().map(|(weight, power)| weight * power).sum::<f64>()
             / likely().map(|(weight, _)| weight).sum::<f64>();
         for (own, (weight, power)) in scratch.heard.iter_mut().zip(all()) {
-            let too_loud = *weight < UNLIKELY && power > LOUDEST * usual;
-            *own = if too_loud { 0.0 } else { *weight };
+            let louder = if *weight < UNLIKELY { power / (LOUDEST * usual) } else { 0.0 };
+            *own = weight / louder.max(1.0).powi(2);
         }
         let total: f64 = scratch.heard.iter().sum();
         scratch.heard.iter_mut().for_each(|weight| *weight /= total);

@@ -38,7 +38,7 @@ pub struct Mixture {
 }
 
 /// The part of all weight that is shared among rates at each update.
-const SHARE_OF_RATES: f64 = 1e-4;
+const SHARE_OF_RATES: f64 = 1e-6;
 
 impl Mixture {
     /// Experts with weights in proportion to `prior`, and rates of sharing per row.

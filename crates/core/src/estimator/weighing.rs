@@ -5,7 +5,7 @@ use super::{CHALLENGERS, EVIDENCE, Estimator, Rows};
 
 /// What a log loss counts, because rows are not independent.
 const TEMPER: f64 = 0.05;
-/// The same of what it says for a challenger.
+/// The same of what it says for a challenger, or for a shorter memory against a longer one.
 const CHALLENGING: f64 = 0.1;
 /// What one row can say for a challenger or a shorter memory at most, in nats.
 const MOST_SAID: f64 = 1.0;
@@ -173,7 +173,7 @@ impl Estimator {
         let neighbours = said.chunks_exact(VARIANTS).zip(said[VARIANTS..].chunks_exact(VARIANTS));
         for (spoilt, (shorter, longer)) in spoilt.iter_mut().zip(neighbours) {
             // A burst that the longer one has foreseen speaks for it with all its nats.
-            spoilt.add((TEMPER * (best(longer) - best(shorter))).min(MOST_SAID), time);
+            spoilt.add((CHALLENGING * (best(longer) - best(shorter))).min(MOST_SAID), time);
         }
     }
 
