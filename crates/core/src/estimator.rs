@@ -72,13 +72,13 @@ const SAME: f64 = 2.0;
 const TRUST: f64 = 0.9;
 /// and that the memory of a context has which somebody has announced.
 const TRUST_IN_TOLD: f64 = 0.999;
-/// A memory must have been beaten by a shorter one for so many times the length of that one to begin again with what it
+/// A memory must have been beaten by its rival for so many times the length of that one to begin again with what it
 /// holds: a rare burst, which the longer one has foreseen, is then among what was predicted.
 const PATIENCE: f64 = 4.0;
-/// But for no longer than so many times the shortest memory,
+/// But for no longer than so many times the shortest memory.
 const MOST_PATIENCE: f64 = 128.0;
-/// and less for the one that forgets nothing by itself.
-const LAST_PATIENCE: f64 = 64.0;
+/// The same for the memory since the last change: long enough for a change to be told first.
+const LAST_PATIENCE: f64 = 16.0;
 /// What is shared in the time of the shortest memory, for each rate.
 const SHARES: [f64; 3] = [1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
 /// The prior weight of a memory, relative to one half as long.
@@ -95,7 +95,9 @@ const ELSEWHERE: f64 = 1e9;
 pub(crate) struct Estimator {
     /// The ladder, then the memory since the last change.
     memories: Vec<Expert>,
-    /// What speaks for the next shorter memory, against each but the shortest.
+    /// The rival of each memory but the shortest: the next shorter one, and for the last one that which counts most.
+    rivals: Vec<usize>,
+    /// What speaks for it.
     spoilt: Vec<Evidence>,
     /// The youngest one last.
     challengers: Vec<Challenger>,
@@ -132,6 +134,8 @@ struct Scratch {
     block: Portion,
     offset: Vec<f64>,
     scores: Scores,
+    /// What a row can say for the rival of each memory at most.
+    most_said: Vec<f64>,
     heard: Vec<f64>,
     mean: Vec<f64>,
     in_force: Matrix,
@@ -187,6 +191,7 @@ impl Estimator {
         let mixture = Mixture::new(&prior, &rates);
         Self {
             memories,
+            rivals: (0..RUNGS).collect(),
             spoilt: vec![Evidence::default(); RUNGS],
             challengers: vec![Challenger::new(channels, mixture.weights()); CHALLENGERS],
             former: mixture.weights().to_vec(),
@@ -209,6 +214,7 @@ impl Estimator {
                 block: Portion::new(channels),
                 offset: vec![0.0; channels],
                 scores: Scores::new(channels, experts, most_rows),
+                most_said: vec![0.0; RUNGS],
                 heard: vec![0.0; experts],
                 mean: vec![0.0; channels],
                 in_force: Matrix::zeros(channels, channels),
@@ -321,20 +327,26 @@ impl Estimator {
     }
 
     /// What a memory has taken in long ago may be a million times too large, and forgotten only after a long time. So one
-    /// that the next shorter one has beaten all the time for long begins again with what that one holds.
+    /// that its rival has beaten all the time for long begins again with what that one holds. In the same way the memory
+    /// since the last change, which forgets nothing by itself, follows what was too mild to be told.
     fn renew_spoilt(&mut self) {
-        let last = self.memories.len() - 1;
-        for longer in 1..=last {
+        for longer in 1..=RUNGS {
+            let rival = self.rivals[longer - 1];
             let (shorter, rest) = self.memories.split_at_mut(longer);
-            let (shorter, own) = (&shorter[longer - 1], &mut rest[0]);
-            let Evidence { nats, since } = self.spoilt[longer - 1];
-            let most = if longer == last { LAST_PATIENCE } else { MOST_PATIENCE };
-            let patience = (PATIENCE * shorter.memory.count).min(most * self.shortest);
-            if nats > EVIDENCE && self.time - since > patience {
-                own.copy_from(shorter);
+            let (rival, own) = (&shorter[rival], &mut rest[0]);
+            if self.spoilt[longer - 1].nats > EVIDENCE {
+                own.copy_from(rival);
                 self.spoilt[longer - 1] = Evidence { nats: 0.0, since: self.time };
                 self.moved = ELSEWHERE;
             }
+        }
+    }
+
+    /// For how many rows a memory must have been beaten by its rival at least.
+    fn patience(&self, longer: usize) -> f64 {
+        match longer {
+            RUNGS => LAST_PATIENCE * self.shortest,
+            _ => (PATIENCE * self.memories[longer - 1].memory.count).min(MOST_PATIENCE * self.shortest),
         }
     }
 

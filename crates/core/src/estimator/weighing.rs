@@ -1,13 +1,13 @@
 //! Weighs experts by what they predicted of the rows that came.
 
 use super::prediction::{GAIN, NO_PREDICTION, PLAIN, Prediction, TREND, VARIANTS, gaussian_loss};
-use super::{CHALLENGERS, EVIDENCE, Estimator, Rows};
+use super::{CHALLENGERS, EVIDENCE, Estimator, RUNGS, Rows};
 
 /// What a log loss counts, because rows are not independent.
 const TEMPER: f64 = 0.05;
 /// The same of what it says for a challenger, or for a shorter memory against a longer one.
 const CHALLENGING: f64 = 0.1;
-/// What one row can say for a challenger or a shorter memory at most, in nats.
+/// What one row can say for a challenger at most, in nats.
 const MOST_SAID: f64 = 1.0;
 /// A challenger is believed after so many times the shortest memory at the soonest; so no row says more than its part.
 const LEAST_SHOWN: f64 = 2.5;
@@ -85,6 +85,10 @@ impl Estimator {
         let first = (0..stride).find(due).unwrap_or(0);
         let scored = || (first..rows.wild.len()).step_by(stride);
         self.ask_experts(rows, &scored(), stride as f64);
+        self.rivals[RUNGS - 1] = self.favourite();
+        for longer in 1..=RUNGS {
+            self.scratch.most_said[longer - 1] = EVIDENCE / self.patience(longer);
+        }
         self.scratch.scores.losses.fill(0.0);
         for (place, index) in scored().enumerate() {
             self.score(place, index, rows, stride as f64);
@@ -96,6 +100,13 @@ impl Estimator {
         }
         gained.iter_mut().zip(self.mixture.weights()).for_each(|(own, new)| *own = new - *own);
         self.moved += self.weight_moved();
+    }
+
+    /// The memory with most weight, among those that forget.
+    fn favourite(&self) -> usize {
+        let weight =
+            |memory: &usize| self.mixture.weights()[memory * VARIANTS..][..VARIANTS].iter().sum::<f64>();
+        (0..RUNGS).max_by(|one, other| weight(one).total_cmp(&weight(other))).unwrap_or(0)
     }
 
     /// How far the weights have moved in the last update. What goes from one memory to its neighbour moves by as much as
@@ -156,7 +167,7 @@ impl Estimator {
         if rows.wild[index] {
             return;
         }
-        let Self { mixture, spoilt, live, scratch, excess, .. } = self;
+        let Self { mixture, spoilt, rivals, live, scratch, excess, .. } = self;
         let Scores { gaussian, likelihoods, losses, .. } = &mut scratch.scores;
         let said = &gaussian[place * losses.len()..][..losses.len()];
         let mix = MixLoss::new(said, likelihoods);
@@ -169,11 +180,13 @@ impl Estimator {
         for (sum, loss) in losses.iter_mut().zip(said) {
             *sum += TEMPER * (*loss - mix.least).min(NO_PREDICTION);
         }
-        let best = |variants: &[f64]| variants.iter().copied().fold(f64::INFINITY, f64::min);
-        let neighbours = said.chunks_exact(VARIANTS).zip(said[VARIANTS..].chunks_exact(VARIANTS));
-        for (spoilt, (shorter, longer)) in spoilt.iter_mut().zip(neighbours) {
+        let best = |memory: usize| {
+            said[memory * VARIANTS..][..VARIANTS].iter().copied().fold(f64::INFINITY, f64::min)
+        };
+        for ((longer, spoilt), most) in (1..).zip(spoilt).zip(&scratch.most_said) {
             // A burst that the longer one has foreseen speaks for it with all its nats.
-            spoilt.add((CHALLENGING * (best(longer) - best(shorter))).min(MOST_SAID), time);
+            let nats = CHALLENGING * (best(longer) - best(rivals[longer - 1]));
+            spoilt.add(stride * nats.min(*most), time);
         }
     }
 

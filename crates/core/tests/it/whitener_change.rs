@@ -75,7 +75,7 @@ fn after_a_stretch_of_rank_one_it_is_as_good_as_one_that_was_spared() {
             row.iter_mut().enumerate().for_each(|(j, s)| *s = first * (1.0 + j as f64));
         }
         whitened(&mut whitener, &rank_one);
-        let ordinary = gaussian(&own, 4000, 6);
+        let ordinary = gaussian(&own, 12_000, 6);
         whitened(&mut whitener, &ordinary);
         whitened(&mut spared, &ordinary);
         let (error, expected) = (error(&whitener, &own), error(&spared, &own));
