@@ -82,7 +82,7 @@ const LAST_PATIENCE: f64 = 16.0;
 /// What is shared in the time of the shortest memory, for each rate.
 const SHARES: [f64; 3] = [1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
 /// The prior weight of a memory, relative to one half as long.
-const LONGER: f64 = 1.2;
+const LONGER: f64 = 1.3;
 /// The prior weight of a trend or a gain, relative to none.
 const SHYNESS: f64 = 0.01;
 /// Gains remember so many times the shortest memory.

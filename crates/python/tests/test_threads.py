@@ -11,7 +11,7 @@ import pytest
 import leukos
 
 X = np.random.default_rng(0).normal(size=(4000, 20)) @ np.random.default_rng(1).normal(size=(20, 20))
-STREAM = np.tile(X, (25, 1))
+STREAM = np.tile(X, (100, 1))
 # Many rows in little memory.
 LONG = np.lib.stride_tricks.sliding_window_view(np.random.default_rng(2).normal(size=2_000_000), 20)
 

@@ -93,6 +93,7 @@ impl GroupReport {
                 "error": status.error,
                 "noise_floor": status.noise_floor,
                 "rows_in_force": status.rows_in_force,
+                "excess": status.excess,
                 "memories": status.memories.iter().map(memory).collect::<Vec<_>>(),
                 "last_change": status.last_change,
             },

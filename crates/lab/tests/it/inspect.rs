@@ -122,6 +122,7 @@ fn a_model_is_described_and_drawn_and_not_changed() {
     assert_eq!((&status["started"], &status["last_change"]), (&true.into(), &Value::Null));
     let expected = whitener.clone().status();
     assert_eq!(status["rows_in_force"], expected.rows_in_force);
+    assert_eq!(status["excess"], serde_json::json!(expected.excess));
     let memories = status["memories"].as_array().expect("a list");
     let weight =
         |memory: &Value| ["plain", "trend", "gain"].map(|part| memory[part].as_f64().expect("a weight"));
