@@ -7,7 +7,9 @@ Nobody knows the true covariance of a recording, but it is known what came next.
 Each method is fitted to the first quarter. Of the rest it is asked, before each block of rows, for its
 mean and covariance, and a row's loss is minus the logarithm of its density under the Gaussian with these,
 in nats; then the method gets the block to learn from.
+Rows are foreseen BLOCK at a time, as what neighbouring rows have in common is signal and not context.
 Arrays are rows x channels. Rows with a NaN or an infinity are neither scored nor learned from.
+A recording without usable rows to fit or to score is skipped.
 """
 
 import argparse
@@ -25,8 +27,12 @@ import numpy as np
 from memories import FLOOR, Forgetting, Growing, Memory, usable
 
 FIT_SHARE = 4  # the first of so many equal parts is for fitting
-LARGEST_BLOCK = 128  # rows
+BLOCK = 32  # rows
 LEUKOS = "Leukos"
+
+
+class Unusable(ValueError):
+    """A recording has no usable rows to fit or to score."""
 
 
 class Batch(Memory):
@@ -37,7 +43,12 @@ class Batch(Memory):
 
 
 class Leukos:
-    """The Python package, asked for its moments before each block."""
+    """The Python package, asked for its moments before each block.
+
+    A channel that is dead or stuck for long is left out, and its row of the dewhitening matrix is zero:
+    the package foresees nothing for it. Here it is taken as independent of the others, with the variance
+    that it had in the fit, which flatters Leukos where the channel moves again, and not where it stays dead.
+    """
 
     def __init__(self, **options):
         from leukos import AdaptiveWhitener
@@ -46,6 +57,7 @@ class Leukos:
 
     def fit(self, rows):
         self.whitener.fit(rows)
+        self.variances = np.nanvar(np.where(np.isfinite(rows), rows, np.nan), 0)
 
     def learn(self, rows):
         self.whitener.adapt_transform(rows)
@@ -57,7 +69,10 @@ class Leukos:
     @property
     def covariance(self):
         root = self.whitener.dewhitening_matrix_
-        return root @ root.T
+        covariance = root @ root.T
+        left_out = ~root.any(1)
+        covariance[left_out, left_out] = self.variances[left_out]
+        return covariance
 
 
 def ladder(channels: int, rows: int) -> list[int]:
@@ -77,32 +92,26 @@ def methods(rows: np.ndarray, leukos: dict | None) -> dict:
     return found
 
 
-def block_of(channels: int) -> int:
-    return max(1, min(channels // 3, LARGEST_BLOCK))
-
-
 def score(rows: np.ndarray, chosen: dict, block: int, lag: int) -> dict[str, float]:
     """The mean loss of each method; with a lag, of the rows that come so many rows after those that are next."""
     first = len(rows) // FIT_SHARE
-    typical = usable(rows[:first]).var(0).mean()
+    to_fit, to_score = usable(rows[:first]), usable(rows[first + lag :])
+    if not len(to_fit) or not len(to_score):
+        raise Unusable(f"expected usable rows to fit and to score, got {len(to_fit)} and {len(to_score)}")
+    typical = to_fit.var(0).mean()
     floor = FLOOR**2 * typical * np.eye(rows.shape[1])  # the same for all, so that none is lost in empty directions
     for method in chosen.values():
         method.fit(rows[:first])
-    losses, scored = np.zeros(len(chosen)), 0
+    losses = np.zeros(len(chosen))
     for start in range(first, len(rows) - lag, block):
         ahead = usable(rows[start + lag : start + lag + block])
         if len(ahead):
             means = np.array([method.mean for method in chosen.values()])
             covariances = np.array([method.covariance for method in chosen.values()]) + floor
             losses += total_losses(ahead, means, covariances)
-            scored += len(ahead)
         for method in chosen.values():
             method.learn(rows[start : start + block])
-    if not scored:
-        raise ValueError(
-            f"rows: expected usable ones after the first {first} and a lag of {lag}, got none of {len(rows)}"
-        )
-    return dict(zip(chosen, (losses / scored).tolist()))
+    return dict(zip(chosen, (losses / len(to_score)).tolist()))
 
 
 def total_losses(rows: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> np.ndarray:
@@ -175,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("recordings", nargs="*", type=pathlib.Path, help=".npy files, or folders of them")
     parser.add_argument("--watch", type=pathlib.Path, metavar="FILE", help="watch_dataset.npy of seglearn")
-    parser.add_argument("--every", type=int, help="rows of a block [default: a third of the channels, at most 128]")
+    parser.add_argument("--every", type=int, default=BLOCK, help=f"rows of a block [default: {BLOCK}]")
     parser.add_argument("--lag", type=int, default=0, metavar="ROWS", help="score rows so many rows ahead [default: 0]")
     parser.add_argument("--time-constant", type=float, help="of Leukos [default: its own]")
     parser.add_argument("--without-leukos", action="store_true", help="score the memories alone")
@@ -183,7 +192,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.recordings and not options.watch:
         parser.error("expected recordings or --watch, got neither")
-    if options.lag < 0 or (options.every is not None and options.every < 1):
+    if options.lag < 0 or options.every < 1:
         parser.error("expected --every of 1 or more and --lag of 0 or more")
     leukos = None if options.without_leukos else {}
     if leukos is not None and options.time_constant is not None:
@@ -191,9 +200,12 @@ def main() -> None:
     given = chain(recordings(options.recordings), watch_recordings(options.watch) if options.watch else [])
     results = {}
     for name, rows in given:
-        block = options.every or block_of(rows.shape[1])
-        losses = score(rows, methods(rows, leukos), block, options.lag)
-        results[name] = {"rows": len(rows), "channels": rows.shape[1], "block": block, "losses": losses}
+        try:
+            losses = score(rows, methods(rows, leukos), options.every, options.lag)
+        except Unusable as error:
+            print(f"{name} is skipped: {error}", file=sys.stderr, flush=True)
+            continue
+        results[name] = {"rows": len(rows), "channels": rows.shape[1], "block": options.every, "losses": losses}
         print(name, file=sys.stderr, flush=True)
     if options.out:
         options.out.write_text(json.dumps({"lag": options.lag, "recordings": results}, indent=1) + "\n")
