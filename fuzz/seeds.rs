@@ -1,7 +1,6 @@
 //! Writes small sound model files and recordings into `corpus/` for the fuzzer to begin with.
 
 mod recording_seeds;
-mod unsealed;
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -10,8 +9,6 @@ use std::path::Path;
 use leukos::{
     GroupedWhitener, Matrix, Model, Moments, Real, Span, Whitener, WhitenerSettings, WhitenerTraining, contexts::stream,
 };
-
-use unsealed::unsealed;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -35,25 +32,26 @@ fn write_models(folder: &Path) -> Result<(), Box<dyn Error>> {
     ] {
         for rows in [0, 5, 12, 60, 400] {
             let bytes = after::<f64>(&synapses, learns, rows)?;
-            std::fs::write(folder.join(format!("{name}-{rows}-double")), unsealed(&bytes)?)?;
+            std::fs::write(folder.join(format!("{name}-{rows}-double")), bytes)?;
             let bytes = after::<f32>(&synapses, learns, rows)?;
-            std::fs::write(folder.join(format!("{name}-{rows}-single")), unsealed(&bytes)?)?;
+            std::fs::write(folder.join(format!("{name}-{rows}-single")), bytes)?;
         }
     }
-    std::fs::write(folder.join("trained"), unsealed(&trained()?)?)?;
-    std::fs::write(folder.join("grouped"), unsealed(&grouped()?)?)?;
-    // One with its seal, so that this way in is walked, too.
-    std::fs::write(folder.join("sealed"), grouped()?)?;
+    std::fs::write(folder.join("trained"), trained()?)?;
+    std::fs::write(folder.join("grouped"), grouped()?)?;
+    for version in 1..=3 {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/core/tests/golden");
+        let name = format!("model_v{version}.safetensors");
+        std::fs::copy(golden.join(&name), folder.join(&name))?;
+    }
     Ok(())
 }
 
 fn settings(learns: bool) -> WhitenerSettings {
     WhitenerSettings {
-        time_constant: Span::Samples(20.0),
+        time_constant: Some(Span::Samples(20.0)),
         synapse_time_constant: learns.then_some(Span::Samples(300.0)),
-        calibration: 8,
-        update_every: 3,
-        patience: Some(Span::Samples(64.0)),
+        update_every: Some(3),
         ..WhitenerSettings::default()
     }
 }
@@ -69,7 +67,7 @@ fn after<T: Real>(synapses: &Matrix, learns: bool, rows: usize) -> Result<Vec<u8
     };
     let stimuli: Vec<T> = (0..rows * n).map(|i| T::from_f64(value(i / n, i % n))).collect();
     whitener.whiten(&stimuli, &mut vec![T::ZERO; rows * n])?;
-    Model::from(whitener).to_bytes()
+    Model::from(whitener).to_checkpoint()
 }
 
 fn trained() -> Result<Vec<u8>, leukos::Error> {
@@ -90,5 +88,5 @@ fn grouped() -> Result<Vec<u8>, leukos::Error> {
     let mut grouped = GroupedWhitener::new(vec![(vec![2, 0], whitener(2)?), (vec![1], whitener(1)?)])?;
     let stimuli: Vec<f64> = (0..90).map(|i| f64::from(i * 7919 % 101)).collect();
     grouped.whiten(&stimuli, &mut vec![0.0; stimuli.len()])?;
-    Model::from(grouped).to_bytes()
+    Model::from(grouped).to_checkpoint()
 }

@@ -12,6 +12,8 @@ use crate::linalg::Room;
 
 /// A prediction is made anew when this part of its memory is new.
 const STALE: f64 = 1.0 / 32.0;
+/// Levels stay below this.
+const LOUDEST: f64 = 1e290;
 /// Gains stay within these limits.
 const GAINS: std::ops::RangeInclusive<f64> = 1e-12..=1e12;
 
@@ -78,9 +80,9 @@ impl Expert {
     /// Lets the level follow the rows of the block. Returns by which part it has moved.
     pub fn follow_level(&mut self, memory: f64) -> f64 {
         let mut moved = 0.0;
-        if self.scored > 0.0 {
-            let seen =
-                self.prediction.power * self.squares / (self.prediction.directions.max(1.0) * self.scored);
+        let seen = self.prediction.power * self.squares / (self.prediction.directions.max(1.0) * self.scored);
+        // Nothing was scored, or by a measure that is none.
+        if seen < LOUDEST {
             let rate = if self.level > 0.0 { (self.scored / memory).min(1.0) } else { 1.0 };
             let before = self.level;
             self.level += rate * (seen - self.level);

@@ -164,6 +164,12 @@ impl Memory {
         require(&format!("{name}.time"), self.time.abs() <= 1e16, "a time in rows", self.time)?;
         let spread = self.time_variance >= 0.0 && self.time_variance <= 1e32;
         require(&format!("{name}.time_variance"), spread, "a variance of times", self.time_variance)?;
+        // Rows lie within 1e100, so that squares and their sums stay far from overflow.
+        let within = |most: f64| move |value: f64| value.abs() <= most;
+        require_all(&format!("{name}.mean"), &self.mean, "numbers that can be squared", within(1e101))?;
+        require_all(&format!("{name}.drift"), &self.drift, "covariances with times", within(1e120))?;
+        let squares = within(1e203);
+        require_all(&format!("{name}.covariance"), &entries, "covariances of numbers below 1e101", squares)?;
         let variances: Vec<f64> = (0..n).map(|j| self.covariance[(j, j)]).collect();
         require_all(&format!("{name}.covariance"), &variances, "variances that are not negative", |v| {
             v >= 0.0
