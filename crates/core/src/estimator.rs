@@ -20,9 +20,9 @@
 //! A *challenger* is a memory that began a little while ago. After a sharp change all other memories still hold the old
 //! context; a challenger born after it does not, and once enough speaks for it ([`EVIDENCE`]) it becomes the memory since
 //! the last change. For this densities have heavy tails, so that a burst is not worth more than what it is: a few
-//! improbable rows. A challenger need not beat the mixture as it is now by so much, because that follows the same change with its
-//! short memories, but the mixture as it was weighted before. Several of them are under way, one younger than the other,
-//! so that what an older one has seen of the old context does not stay.
+//! improbable rows. A challenger need not beat the mixture as it is now by so much, because that follows the same change
+//! with its short memories, but the mixture as it was weighted before. Several of them are under way, one younger than
+//! the other, so that what an older one has seen of the old context does not stay.
 
 mod backlog;
 mod challenger;
