@@ -64,7 +64,7 @@ impl<'a> MixLoss<'a> {
     }
 }
 
-/// One row in so many is scored, and stands for the others.
+/// One row in so many is scored; what it says for challengers and rivals counts for the others, too.
 fn stride(channels: usize) -> usize {
     channels.div_ceil(CHANNELS_PER_SCORED_ROW)
 }
@@ -160,7 +160,7 @@ impl Estimator {
         }
     }
 
-    /// Takes note of what everybody said of a row, which stands for `stride` of them.
+    /// Takes note of what everybody said of a row, the one of `stride` that is scored.
     fn score(&mut self, place: usize, index: usize, rows: &Rows<'_>, stride: f64) {
         let time = self.time + index as f64;
         self.score_challengers(place, time, stride);
